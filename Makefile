@@ -4,8 +4,9 @@ PY := .venv/bin/python
 OURS := config accounts chatbots webhooks conversations
 MADE := .venv build staticfiles .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-# The first suitable interpreter creates the environment. Each is tested by running it, because a name on the path may
-# be a shim without an interpreter. The environment's own Python comes first, because the environment usually exists.
+# The first suitable interpreter creates the environment. Each is tested by running it, because a command on the PATH
+# may be a shim with no interpreter behind it. The environment's own Python comes first, because the environment usually
+# exists.
 CANDIDATES = $(or $(PYTHON),$(wildcard $(PY)) python3.13 python3.12 python3.11 python3)
 
 # Packages are installed uncompiled, which saves seconds and space. Each module is compiled once, when first imported.
@@ -18,8 +19,8 @@ run: base
 
 # Uses one more process than there are cores, at most eight, each with its own stand-in servers and database. The files
 # run in the order that tests/conftest.py sets, slowest first. Leaves out the slow tests: ARGS="-m slow" runs only them,
-# and ARGS="-m ''" runs all tests.
-# ALL_LOOKS=1 ARGS="-m '' tests/browser" inspects the admin in every look, for each role.
+# and ARGS="-m ''" runs all tests. ALL_LOOKS=1 ARGS="-m '' tests/browser" inspects every page of the admin at both
+# widths, in light and dark mode, as each role.
 test: dev
 	@exec $(PY) -m pytest -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder $(ARGS)
 
@@ -32,8 +33,8 @@ bench: dev
 soak: dev
 	@exec $(PY) -m tests.soak $(ARGS)
 
-# Sends 20,000 hostile requests to all operations while slow clients hold connections; ARGS="--requests N --seed N".
-# The output contains the seed.
+# Sends 20,000 hostile requests to all operations while slow clients hold connections. ARGS="--requests N --seed N" sets
+# their number and the seed, which the output contains.
 fuzz: dev
 	@exec $(PY) -m tests.fuzz $(ARGS)
 
@@ -62,7 +63,8 @@ openapi: dev
 	$(DOCUMENT)
 	cp build/openapi.json openapi.json
 
-# Recompiles the lock files. Keeps pinned versions that still fit; `make requirements ARGS=--upgrade` takes the newest.
+# Recompiles the lock files. Keeps pinned versions that pyproject.toml still allows. To take the newest ones instead,
+# run `make requirements ARGS=--upgrade`.
 UV = $(or $(wildcard .venv/bin/uv),build/uv/bin/uv)
 COMPILE = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url -q --no-header
 requirements: dev

@@ -28,7 +28,7 @@ from config.runtime.context import current
 RowsT = TypeVar("RowsT", bound="QuerySet[Any]")  # Any: rows of any model
 
 
-# Reads an account with its plan, and the role and permissions of a given person in the account.
+# Reads an account with its plan, and a given person's role and permissions in the account.
 STANDING = prepared(
     lambda: (
         Account.objects.filter(pk=Given("account", UUIDField()))
@@ -61,7 +61,7 @@ class Opened:
 def holdings(
     *, owner: bool, role: str | None = None, permissions: list[str] | None = None
 ) -> frozenset[str]:
-    """Combine a caller's ownership, role and permissions in an account into one set."""
+    """Return a caller's role and permissions in an account as one set, plus OWNER for its owner."""
     held = {*(permissions or []), *([role] if role else [])}
     return frozenset(held | ({Role.OWNER} if owner else set()))
 
@@ -90,20 +90,21 @@ def open_account(caller: Caller, account_id: str, action: Action) -> Opened:
 
 
 def read_accounts(caller: Caller) -> list[tuple[UUID, str, str]]:
-    """Read the id and name of each account in `accounts_of`, and the caller's role in it."""
+    """Read the id and name of each account that `accounts_of` selects, and the caller's role."""
     bound = caller.key_account is not None
     return MINE.rows(bound, person=caller.pk, key_account=caller.key_account)
 
 
 def reached(rows: RowsT, caller: Caller, *, account: str = "account") -> RowsT:
-    """If the caller's key is bound to an account, limit rows to that account."""
+    """Limit rows to the account that the caller's key is bound to, if it is bound to one."""
     return rows.filter(**{account: caller.key_account}) if caller.key_account else rows
 
 
 def accounts_of(caller: Caller) -> "QuerySet[Any]":  # Any: an account with its caller_role
-    """List the accounts that a caller owns or belongs to, and in which the caller's key is valid.
+    """Select the accounts that a caller owns or belongs to.
 
-    Each account is annotated with the caller's role, as `caller_role`.
+    If the caller's key is bound to an account, no other account is selected. Each account is
+    annotated with the caller's role, as `caller_role`.
     """
     membership = Membership.objects.filter(account=OuterRef("pk"), user=caller.pk)
     accounts = Account.objects.open_to(caller.pk, Action.ENTER_ACCOUNT)
@@ -116,7 +117,10 @@ def accounts_of(caller: Caller) -> "QuerySet[Any]":  # Any: an account with its 
 
 
 def accounts_of_given(bound: bool) -> "QuerySet[Any]":
-    """Build `accounts_of` with placeholders for the person and, if `bound`, the key's account."""
+    """Build `accounts_of` for a prepared statement.
+
+    Placeholders stand for the id of the person and, if `bound`, for the id of the key's account.
+    """
     person: Any = Given("person", UUIDField())
     key_account: Any = Given("key_account", UUIDField()) if bound else None
     return accounts_of(Caller(person, key_account))

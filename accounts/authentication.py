@@ -20,7 +20,7 @@ COLUMNS = ("pk", "digest", "prefix", "user", "account", "last_used_at")
 
 
 def read_key(*further: Any) -> "QuerySet[ApiKey, tuple[Any, ...]]":
-    """Build the query that finds a working key by its digest and reads COLUMNS and `further`."""
+    """Build the query that finds a working key by its digest, and reads COLUMNS, then `further`."""
     alive = ApiKey.objects.alive(Given("now", DateTimeField()))
     return alive.filter(digest=Given("digest", CharField())).values_list(*COLUMNS, *further)
 
@@ -37,9 +37,9 @@ class BearerAuthentication(BaseAuthentication):
         statement: Prepared[tuple[Any, ...]] = KEY,
         **given: Any,
     ) -> tuple[Caller, list[Any]]:
-        """Return the caller, and the values that the statement reads after COLUMNS.
+        """Return the caller, and the values of the columns that the statement reads after COLUMNS.
 
-        Raises InvalidKey. A malformed key costs no query.
+        Raises InvalidKey. A malformed key is rejected without a query.
         """
         scheme, _, text = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         if scheme.lower() != "bearer" or not keys.well_formed(text):

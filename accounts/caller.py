@@ -1,4 +1,4 @@
-"""The caller of a request: a person, and the account, if any, that the key is bound to."""
+"""The caller of a request: a person, and the account that their API key is bound to, if any."""
 
 from dataclasses import dataclass
 from uuid import UUID

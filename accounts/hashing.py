@@ -1,4 +1,4 @@
-"""Limit concurrent password hashing. A hash deliberately takes most of a second of CPU time."""
+"""Limit concurrent password hashing. Each hash deliberately takes most of a second of CPU time."""
 
 import threading
 

@@ -1,8 +1,8 @@
 """Store responses by caller, route and Idempotency-Key, so that a request can be retried safely.
 
-A row is claimed before its request runs. The claim is a lease, which the process renews while the
-request runs. If the process dies, the lease expires within seconds, and the next request with the
-key takes over. `viewsets.idempotent` returns the stored responses.
+Each key has a row, which a request claims before it runs. The claim is a lease, which the process
+renews while the request runs. If the process dies, the lease expires within seconds, and the next
+request with the same key takes over the row. `viewsets.idempotent` returns the stored responses.
 """
 
 import hashlib
@@ -35,17 +35,17 @@ LONGEST = 255  # maximum length of an Idempotency-Key
 KEY = re.compile(f"[!-~]{{1,{LONGEST}}}")
 KEPT_FOR = timedelta(hours=24)
 MAX_KEPT = 64 * 1024 * 1024  # bytes of stored responses per account
-PRUNED_EVERY = 4 * 1024 * 1024  # bytes stored between prunings of an account, on average
+PRUNED_EVERY = 4 * 1024 * 1024  # bytes that an account stores between prunings, on average
 LEASE = timedelta(seconds=8)
 RENEWED_EVERY = 2.0  # seconds between renewals of a running request's lease
 LOOK_FIRST, LOOK_LAST = 0.05, 0.5  # shortest and longest time between two polls, in seconds
-LONGER = 60.0  # seconds beyond LLM_TIMEOUT that a retry waits for the original request
+LONGER = 60.0  # a retry waits LLM_TIMEOUT plus this many seconds for the original request
 
 logger = logging.getLogger(__name__)
 
 
 class TakenOver(Exception):
-    """Raised when another request with the key has taken over the claim."""
+    """Raised when another request with the same key has taken over the claim."""
 
 
 class Kept(NamedTuple):
@@ -81,7 +81,8 @@ def begin(user_id: UUID, *, account_id: UUID, route: str, key: str, body: bytes)
     if found:
         return found
     pause, deadline = LOOK_FIRST, time.monotonic() + settings.LLM_TIMEOUT + LONGER
-    # A retry takes a place because, like the original request, it mostly waits for a model.
+    # `places` limits how many threads wait for models. A waiting retry takes a place too, because
+    # the original request usually waits for a model.
     with limits.places.one(account_id):
         while time.monotonic() < deadline:
             release_connection()
@@ -146,15 +147,15 @@ def keep(claim: Claim, status: int, body: bytes, *, thread_id: UUID | None = Non
     size = max(len(body), SMALLEST)
     if not held.update(status=status, body=body, size=size, thread_id=thread_id):
         raise TakenOver
-    if secrets.randbelow(PRUNED_EVERY) < size:  # at random, so that no counter is needed
+    if secrets.randbelow(PRUNED_EVERY) < size:  # prunes at random, so no counter is needed
         transaction.on_commit(partial(prune, claim.account), robust=True)
 
 
 def prune(account_id: UUID) -> None:
-    """Delete an account's oldest responses beyond MAX_KEPT bytes.
+    """Delete an account's oldest responses, so that the rest take up at most MAX_KEPT bytes.
 
     Rows without a response are kept. A row with a response is kept until its lease expires, a few
-    seconds after the request ends, because another request may still be waiting for the response.
+    seconds after the request ends, because a retry may still be waiting for the response.
     """
     answers = StoredAnswer.objects.filter(account=account_id, size__isnull=False)
     size_since = Window(Sum("size"), order_by=F("created_at").desc())
@@ -166,7 +167,7 @@ def prune(account_id: UUID) -> None:
 
 
 def abandon(claim: Claim) -> None:
-    """End the lease. The next request with the key takes over the row and continues the work."""
+    """End the lease early, so the next request with the key takes over and continues the work."""
     held = StoredAnswer.objects.filter(pk=claim.row, claim=claim.holder)
     held.update(claimed_until=timezone.now())
 

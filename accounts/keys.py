@@ -42,7 +42,7 @@ def digest(text: str) -> str:
 
 
 def characters(length: int) -> str:
-    """Return random characters from the system's generator."""
+    """Return random characters from the operating system's secure random generator."""
     return "".join(secrets.choice(ALPHABET) for _ in range(length))
 
 
@@ -55,7 +55,7 @@ def make(prefix: str = "") -> NewKey:
 
 
 def well_formed(text: str) -> bool:
-    """Return whether a string has a key's length, begins with MARK and ends with its checksum."""
+    """Return whether a string has a key's length, begins with MARK and has a valid checksum."""
     if len(text) != len(MARK) + PUBLIC_LENGTH + SECRET_LENGTH + CHECK_LENGTH + 2:
         return False
     if not text.isascii() or not text.startswith(f"{MARK}_"):

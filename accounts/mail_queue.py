@@ -1,8 +1,9 @@
 """Send due emails. Each email is claimed, sent outside any transaction, and settled.
 
-If the mail server refuses an email temporarily or cannot be reached, the email is retried after
-increasing delays, and fails after the last retry. An email that cannot be built, or that the server
-refuses permanently, fails immediately. The row records why.
+Settling an email stores the result of the attempt and releases the claim. If the mail server
+refuses an email temporarily or cannot be reached, the email is retried after increasing delays. It
+fails after the last retry. An email that cannot be built, or that the server refuses permanently,
+fails immediately. The email's row stores the reason.
 """
 
 import logging
@@ -62,9 +63,9 @@ round_robin = RoundRobin()
 
 
 def claim(most: int) -> list[tuple[str, str]]:
-    """Claim due emails from each account in turn, so that at most `most` are in flight.
+    """Claim due emails from each account in turn. At most `most` emails are in flight at a time.
 
-    Returns the id and the claim token of each email. Sending replaces the token and the lease.
+    Returns each email's id and claim token. `send` replaces the token and starts a longer lease.
     """
     now, token = timezone.now(), uuid4()
     waiting = Mail.objects.filter(due_at__isnull=False)
@@ -111,7 +112,7 @@ def send(mail_id: str, claim: str) -> None:
     except Unsendable as error:
         _fail(mail, token, error=str(error), delay=None)
     except REFUSED as error:
-        if is_shortage(error):  # not the fault of the email, so this attempt does not count
+        if is_shortage(error):  # this machine is short of resources, so the attempt does not count
             logger.warning("emails are delayed: %s", error, extra={"bounded": True})
             release_connection()
             _settle(mail, token, tries=F("tries") - 1)
@@ -127,8 +128,8 @@ def build(mail: Mail) -> EmailMessage:
     """Build an email with its headers. Raises Unsendable.
 
     The recipient and subject must be printable. Python breaks a header at every character that
-    `str.splitlines` treats as a line break, and the text after some of these would become a new
-    header.
+    `str.splitlines` treats as a line break. After some of these characters, the rest of the text
+    would become a new header.
     """
     if not (mail.to + mail.subject).isprintable():
         raise Unsendable("recipient and subject must be one line of printable characters")
@@ -164,9 +165,11 @@ def _held(mail_id: str, claim: str) -> "QuerySet[Mail]":
 
 
 def _fail(mail: Mail, claim: str, *, error: str, delay: float | None) -> None:
-    """Record a failed attempt. The next one is due after `delay` seconds; None means never.
+    """Record a failed attempt.
 
-    The log contains only the kind of error, because the rest may contain an address.
+    The next attempt is due after `delay` seconds, or never if `delay` is None. The log contains
+    only the kind of error, which comes before the first colon, because the rest of the text may
+    contain an email address.
     """
     logger.warning("email %s was not sent: %s", mail.pk, error.partition(":")[0])
     _settle(
@@ -179,9 +182,9 @@ def _fail(mail: Mail, claim: str, *, error: str, delay: float | None) -> None:
 
 
 def _settle(mail: Mail, claim: str, **columns: Any) -> None:
-    """Settle an attempt, retrying the write until the lease expires.
+    """Store the result of an attempt and release the claim.
 
-    Does nothing if another holder has replaced the claim.
+    The write is retried until the lease expires. Does nothing if the claim has been replaced.
     """
     held = _held(str(mail.pk), claim)
     left = (mail.claimed_until - timezone.now()).total_seconds() if mail.claimed_until else 0

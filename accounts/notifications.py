@@ -21,7 +21,7 @@ def one_line(text: str) -> str:
 
 
 def room(account: Account) -> int:
-    """Return how many more emails an account may store: the limit minus those of the last hour."""
+    """Return how many more emails an account may store now, given those of the last hour."""
     hour = Mail.objects.filter(account=account, created_at__gt=timezone.now() - timedelta(hours=1))
     return MAILS_PER_HOUR - hour.order_by()[:MAILS_PER_HOUR].count()
 
@@ -38,7 +38,7 @@ def write(
     """Store one email for each distinct recipient, inside the caller's transaction.
 
     Recipients that differ only in letter case count as one. An email about a conversation stores
-    the id of the thread, so that both are deleted together. Emails beyond MAILS_PER_HOUR are
+    the id of the thread, so that it is deleted with the thread. Emails beyond MAILS_PER_HOUR are
     dropped. Concurrent transactions do not see each other's emails, so together they may exceed the
     limit.
     """

@@ -18,7 +18,7 @@ from accounts.models import Account, Usage
 from config.api.errors import ApiError, TooManyRequests
 from config.database.prepared import Given, Update, prepared_update
 
-WARNED_AT = (100, 80)  # percent of the quota; at most one email a month for each
+WARNED_AT = (100, 80)  # percentages of the quota; at most one email a month for each
 
 
 class ChatbotLimitReached(ApiError):
@@ -41,9 +41,10 @@ def month_of(moment: datetime) -> tuple[date, datetime]:
 
 
 def counted_message(bounded: bool) -> Update:
-    """Build the UPDATE that counts an account's message in a month.
+    """Build the UPDATE that adds one message to an account's count for a month.
 
-    With `bounded`, it changes no row if the quota, which each run supplies, is used up.
+    If `bounded`, the quota is given when the statement runs, and no row is changed once the quota
+    is used up.
     """
     usage = Usage.objects.filter(
         account=Given("account", UUIDField()), month=Given("month", DateField())
@@ -57,7 +58,7 @@ TAKE = prepared_update(counted_message)
 
 
 def taken(account: Account, month: date) -> bool:
-    """Count one message if the quota allows it, and warn the owner at each threshold.
+    """Count one message if the quota allows it, and email the owner at each threshold.
 
     Returns False if the quota is used up, or if the month has no row yet.
     """
@@ -88,9 +89,10 @@ def take_message(account: Account) -> None:
 
 
 def warn(account: Account, month: date, messages: int, told: int) -> None:
-    """Email the owner when usage reaches a threshold in WARNED_AT. The caller has locked the row.
+    """Email the owner when usage reaches a threshold in WARNED_AT.
 
-    `told` is the threshold that the last email reported.
+    The caller has locked the month's row. `told` is the threshold that the last email reported, or
+    0 if no email has been sent.
     """
     quota = account.plan.monthly_messages or 0
     reached = next((share for share in WARNED_AT if messages * 100 >= share * quota), 0)

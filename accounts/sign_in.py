@@ -40,7 +40,7 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold has no typ
                     of_address()
                     of_person()
                 except ValidationError as error:
-                    # Raised after the outer block, which would undo the counts on an exception.
+                    # Raised after the outer block. An exception inside it would undo the counts.
                     failure = error
         except TooManyRequests as refusal:
             minutes = ceil(refusal.retry_after / 60)

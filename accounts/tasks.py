@@ -1,6 +1,6 @@
 """Celery tasks for accounts: send emails and delete expired rows.
 
-A deletion that runs out of time is due again a minute later.
+A deletion that runs out of time is continued a minute later.
 """
 
 from datetime import timedelta
@@ -29,7 +29,7 @@ def send_mail(mail_id: str, claim: str) -> None:
     """Send an email if its claim is still valid. Releases the claim while sending is off."""
     if settings.SENDING:
         mail_queue.send(mail_id, claim)
-    else:  # from the broker: workers claim no emails while sending is off
+    else:  # a task left in the broker: no emails are claimed while sending is off
         mail_queue.release(mail_id, claim)
 
 
@@ -63,7 +63,7 @@ def prune_mails(claim: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def prune_changes(claim: str) -> None:
-    """Delete old entries of the audit trail, once a day."""
+    """Delete old audit trail entries, once a day."""
     began = timezone.now()
     ended = time_budget.run(change.prune(began - timedelta(days=settings.AUDIT_RETENTION_DAYS)))
     again = timedelta(days=1) if ended else timedelta(minutes=1)

@@ -3,7 +3,7 @@
 `config.database.trail` registers them with django-auditlog.
 """
 
-# A test lists every other model of our apps as one that needs no trail.
+# A test contains the list of all other models of our apps, which need no audit trail.
 AUDITED = (
     "accounts.Account",
     "accounts.ApiKey",

@@ -39,7 +39,8 @@ app.steps["worker"].add("conversations.dispatcher:DispatcherStep")
 def keep_logging(**_: Any) -> None:
     """Log in the service's format instead of Celery's plain text.
 
-    Celery prints its banner and its shutdown messages to `sys.__stdout__`, so this replaces it.
+    Celery prints its banner and its shutdown messages to `sys.__stdout__`, so this function
+    replaces that stream.
     """
     logging.config.dictConfig(settings.LOGGING)
     logging.captureWarnings(True)

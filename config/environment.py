@@ -223,9 +223,9 @@ READERS = (
 def environment(dotenv: Path) -> tuple[Env, Faults]:
     """Create a reader of environment variables. These take precedence over the variables in `.env`.
 
-    The variables of the file are added to the environment of the process, because the settings
-    search it for the API keys of models. Returns the reader and the faults of the file. If the file
-    has faults, no variable is added.
+    The file's variables are added to the process's environment, because the settings search the
+    environment for the models' API keys. If the file has faults, no variable is added. Returns the
+    reader and the file's faults.
     """
     faults = unreadable(dotenv)
     if not faults:

@@ -58,7 +58,7 @@ def reserve(folder: Path) -> None:
         values.ValueClass = values.MutexValue
 
 
-# A page that sums the metrics of several processes cannot show creation times, so no page does.
+# A page that adds up several processes cannot show when a metric was created, so no page does.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 if settings.METRICS_DIR:
     reserve(settings.METRICS_DIR)

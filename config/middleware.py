@@ -116,7 +116,7 @@ def counted_as(address: str) -> str:
 
 @lru_cache(maxsize=5_000)
 def _of_request(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
-    """Find a request's metrics, cached because a look-up by labels costs more than counting."""
+    """Find a request's metrics. Cached, because a look-up by labels costs more than counting."""
     verb = method if method in METHODS else "other"
     return REQUESTS.labels(verb, route, str(status)), REQUEST_SECONDS.labels(verb, route)
 
@@ -166,7 +166,7 @@ class RequestMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        # The context that is set during a request is discarded when the request ends.
+        # Run in a copy of the context, so that whatever is set in it ends with the request.
         return copy_context().run(self.run, request)
 
     def run(self, request: HttpRequest) -> HttpResponseBase:
@@ -207,7 +207,7 @@ class RequestMiddleware:
             response: HttpResponseBase = plain_response(refusal)
         else:
             response = self.get_response(request)
-        if call.early:  # the key is invalid, or nothing has checked it
+        if call.early:  # the key is invalid or has not been checked
             limits.settle(request, forget=response.status_code in (401, 429))
         return response
 
@@ -264,8 +264,8 @@ def find(path: str) -> Found | None:
 class ApiMiddleware:
     """Responds to API requests itself, because the middleware below it is for pages.
 
-    Requests with an unknown path or host are passed on, and Django refuses them, as it does for
-    pages.
+    Requests with an unknown path or host are passed on, and Django refuses them in the same way as
+    requests for pages.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -297,7 +297,7 @@ def has_known_host(request: HttpRequest) -> bool:
 
 
 class HostMiddleware(CommonMiddleware):
-    """Refuse unknown hosts, except on the paths of probes, which call a machine by its address.
+    """Refuse unknown hosts, except on the paths of probes: these call a machine by its address.
 
     CommonMiddleware also sets each response's Content-Length, so that the server need not send
     the body in chunks.

@@ -1,4 +1,4 @@
-"""Django's settings, read from the environment, which no other module reads.
+"""Django's settings. Only this module takes values from the environment.
 
 The table in README.md explains each variable.
 """
@@ -190,7 +190,7 @@ AUTH_PASSWORD_VALIDATORS = [
 
 DEFAULT_EXCEPTION_REPORTER = "config.runtime.debug_page.MaskingReporter"
 # Large enough for the largest conversation starter, percent-encoded in an admin form. Django's
-# limit of 1,000 fields remains, because rows are paged.
+# limit of 1,000 fields is kept: forms stay below it, because they show their rows in pages.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 
 # Browsers
@@ -199,8 +199,8 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
 SECURE_HSTS_SECONDS = 31_536_000 if SECURE else 0
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
-# The proxy that terminates TLS also redirects HTTP to HTTPS. Subdomains and preload lists are the
-# operator's decision.
+# The proxy that terminates TLS also redirects HTTP to HTTPS. Whether HSTS covers subdomains and
+# whether browsers preload it is the operator's decision.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W008", "security.W021"]
 X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]

@@ -1,4 +1,4 @@
-"""All routes. The contract fixes the API's paths, so no router generates them."""
+"""All routes. The specification fixes the API's paths, so no router generates them."""
 
 from django.contrib import admin
 from django.urls import include, path

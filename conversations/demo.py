@@ -1,6 +1,7 @@
 """Demo data: two accounts with bots and conversations.
 
-A later run reuses existing rows. Every run issues new API keys and sets a new admin password.
+A run reuses the rows that earlier runs created. Every run issues new API keys and sets a new admin
+password.
 """
 
 import secrets
@@ -97,7 +98,7 @@ Record = dict[str, Any]
 
 
 class Talk(NamedTuple):
-    """A demo conversation: its visitor, its message count, and the lines that it repeats."""
+    """A demo conversation: its visitor, how many messages it has, and the lines that it repeats."""
 
     visitor_id: str
     name: str

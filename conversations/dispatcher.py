@@ -1,7 +1,7 @@
-"""The dispatcher thread of a worker, which claims due work and runs it on the worker's threads.
+"""A worker's dispatcher: a thread that claims due work and runs it on the worker's other threads.
 
-Due times are stored in the database. A worker runs the Celery tasks for its claims on its own pool,
-so no task waits for the broker or occupies another worker's thread.
+Due times are stored in the database. A worker runs the tasks for the work that it has claimed on
+its own threads, so no task waits for the message broker or occupies another worker's thread.
 """
 
 import gc
@@ -40,16 +40,16 @@ from webhooks.engine import claims, metrics, queue, recovery
 from webhooks.models.delivery import LONG_AGO
 from webhooks.services import retry_job
 
-# Seconds to let due deliveries accumulate before a claim, because claiming many costs little more
-# than claiming one. The pause grows with the size of the last claim, up to GATHER_MOST.
-GATHER, GATHER_MOST = 0.002, 0.01
+# Seconds to wait for more due deliveries before a claim: claiming many costs little more than one
+GATHER, GATHER_MOST = 0.002, 0.01  # after a claim of at most one delivery, and after a large claim
 BUSY_PAUSE, IDLE_PAUSE, BUSY_FOR = 0.01, 0.08, 10.0
-# Maximum number of seconds until the next claim if the last one found no delivery to start
+# Seconds to wait after a claim that could start no delivery; less if one arrives or one finishes
 FULL_PAUSE = 0.05
 ERROR_PAUSE = 0.5
 RESERVED = 4  # maximum number of threads kept free for emails and periodic work
-RENEWED_AFTER = 4.0  # seconds that live processes get after an outage to renew their leases
-STUCK_AFTER = 30  # seconds without a finished round; longer than any wait for the database
+RENEWED_AFTER = 4.0  # seconds to wait after an outage, so that live processes can renew leases
+# Seconds without a finished round until the worker counts as stuck; exceeds all database timeouts
+STUCK_AFTER = 30
 ASK_EVERY = 5  # seconds between checks of the database while no round finishes
 CLOCK_WAS_SET = 0.1  # seconds; a larger jump means that the wall clock was set
 
@@ -78,7 +78,7 @@ logger = logging.getLogger(__name__)
 
 
 class Dispatcher(threading.Thread):
-    """Claims due work and runs it, in rounds.
+    """Runs rounds. Each round claims due work and starts tasks for it on the pool.
 
     `pool` is Celery's pool, or any object with the same `apply_async(target, args)`.
     """
@@ -94,7 +94,7 @@ class Dispatcher(threading.Thread):
         self.stopping = threading.Event()
         self.rounds = self.found = 0
         self.busy_until = self.full_until = 0.0
-        self.full_with: UUID | None = None  # newest delivery when a claim found none to start
+        self.full_with: UUID | None = None  # newest delivery when a claim could start none
         self.outage_at = 0.0
         self.looked, self.clock = time.monotonic(), _wall_ahead()
         self.chores: list[tuple[float, Callable[[], None]]] = [
@@ -176,13 +176,13 @@ class Dispatcher(threading.Thread):
         return 0.0
 
     def take_over(self) -> None:
-        """Keep this worker's liveness locks, and free expired claims and those of dead workers."""
+        """Keep this worker's liveness locks. Free claims that expired or that dead workers hold."""
         self.hold()
         if claimers := recovery.claimers():
             recovery.take_over(self.lives[-1].dead(claimers))
 
     def make_replies(self) -> None:
-        """Claim owed replies that no live process is generating, and start their tasks."""
+        """Claim replies that are owed but that no process is generating, and start their tasks."""
         if time.monotonic() - self.outage_at < RENEWED_AFTER:
             return
         for message_id, token in owed_reply.claim(liveness.ME, most=self.replies):
@@ -233,7 +233,7 @@ class Dispatcher(threading.Thread):
         """End the process if it is stuck, so that its supervisor restarts it.
 
         It is stuck if no round finishes for STUCK_AFTER seconds or, once it must stop, for
-        `grace()` seconds. The watchdog counts its own sleeps, so a suspension is not counted.
+        `grace()` seconds. Time is measured by counting sleeps of 1 s, so a suspension adds none.
         """
         seen, quiet = self.rounds, 0
         while True:

@@ -1,11 +1,15 @@
 """Check messages, events, deliveries and attempts against each other, and count the gaps by kind.
 
+Together, these rows are the ledger. A gap is a row that is missing or contradicts other rows, such
+as a message without a delivery.
+
 A message must have a delivery only if its event was provably due. That is, the account has webhooks
-enabled, the endpoint is active and subscribed, and neither has changed since the message was
-stored. Older configurations are not stored, so nothing can be proved about other messages. Messages
-older than the delivery log are not checked either. The log is assumed to begin with its oldest
-delivery, but no later than a day ago. Erased conversations and chatbots are not checked. Erased
-deliveries can outlive their messages, but their content must be gone.
+enabled, the endpoint is active and subscribed, and neither has changed since shortly before the
+message was stored. Earlier configurations are not kept, so it is unknown whether the events of
+other messages were due, and these messages are not checked. Neither are messages that are older
+than the delivery log, which is assumed to begin with its oldest delivery, but at least a day ago
+and at most the retention period ago. Erased conversations and chatbots are not checked. An erased
+delivery can outlive its message, but its content must be gone.
 
 Every other rule compares rows that change in the same transaction, so it holds at any moment.
 """
@@ -56,7 +60,7 @@ class Gaps:
 
 def log_begins() -> datetime:
     """Return the time since which the delivery log is complete."""
-    now = timezone.now() + GRACE  # adds a margin, because pruning may be running
+    now = timezone.now() + GRACE  # with a margin, because pruning may be running
     oldest = Delivery.objects.order_by("created_at", "id").values_list("created_at", flat=True)
     begins = min(oldest.first() or now, now - LEAST_LOG)
     return max(begins, now - timedelta(days=settings.WEBHOOK_RETENTION_DAYS))
@@ -202,8 +206,9 @@ def check(
 ) -> Iterator[tuple[int, UUID]]:
     """Check all tables, and add the gaps to `found` by kind. Call this outside any transaction.
 
-    After each span, yields the table's number and the id of the last row checked. To resume from
-    there, pass them as `table` and `after`.
+    Each table is read in spans, which are ranges of its primary key. After each span, yields the
+    table's number and the id of the last row checked. To resume from there, pass them as `table`
+    and `after`.
     """
     for rule in RULES:
         found.setdefault(rule.name, Gaps(rule))
@@ -220,8 +225,8 @@ def check(
 def resume(must_stop: Callable[[], bool]) -> bool:
     """Continue the daily check until it is complete or must stop. Returns whether it is complete.
 
-    After each span, pauses for as long as the span took, without a connection, so that the check
-    uses at most half of one CPU.
+    After each span, releases the connection and pauses for as long as the span took, so that the
+    check uses at most half of one CPU.
     """
     row, _ = LedgerCheck.objects.get_or_create()
     found = {rule.name: Gaps(rule, row.found.get(rule.name, 0)) for rule in RULES}
@@ -248,7 +253,7 @@ def spans() -> int:
 
 
 def _find(rule: Rule, span: Span) -> set[UUID]:
-    """Return the gaps that two readings of a span have in common.
+    """Read a span and, if there are gaps, read it again. Returns the gaps found both times.
 
     A single reading can find false gaps, because pruning can delete rows between its statements.
     """

@@ -1,4 +1,4 @@
-"""The metrics page, with the metrics of the processes and metrics read from the database.
+"""The metrics page, for Prometheus: the processes' own metrics, and others read from the database.
 
 A separate thread reads the database, at most once every METRICS_FRESH seconds. The page waits only
 briefly for this thread, so it responds even if the database is down or every connection is in use.
@@ -79,7 +79,7 @@ def read() -> Samples:
 
 
 class DatabaseFigures:
-    """Collects SENDING, whether the database is up, and the values that `read` returns."""
+    """Reports the SENDING setting, the database's status, and the values that `read` returns."""
 
     LABELS = {"chatbots_ledger_gaps": "kind"}
 
@@ -136,7 +136,7 @@ database = DatabaseFigures(read)
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Return the metrics of the processes that share METRICS_DIR and those from the database."""
+    """Return the metrics of all processes that share METRICS_DIR, and those from the database."""
     return HttpResponse(generate_latest(registry(database)), content_type=CONTENT_TYPE_LATEST)
 
 

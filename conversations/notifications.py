@@ -1,6 +1,7 @@
 """Write the emails about escalations, long waits and leads.
 
-Each email is a row, stored in the transaction of the change that caused it. A worker sends it.
+Each email is stored as a row, in the same transaction as the change that causes it. A worker sends
+it later.
 """
 
 from accounts.notifications import write

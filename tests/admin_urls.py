@@ -1,4 +1,4 @@
-"""All URLs of the admin, generated from its routes, with the ids of an account's rows."""
+"""Build the URLs of the admin's routes, with the ids of one account's rows."""
 
 import re
 from collections.abc import Iterator
@@ -27,10 +27,10 @@ def routes(found: list[Any]) -> Iterator[tuple[str | None, set[str]]]:
 
 
 def arguments(name: str, held: set[str], tenant: Tenant) -> list[dict[str, Any]]:
-    """Return arguments that point a route at a tenant's rows, one dict for each row.
+    """Return the arguments with which a route opens a tenant's rows, one dict for each row.
 
-    If the tenant has no row of the model, any row of the model is used. Asserts that the
-    parameters of the route are known.
+    If the tenant has no row of the model that the route shows, another row of this model is used.
+    Asserts that it knows the route's parameters.
     """
     if not held:
         return [{}]
@@ -56,9 +56,9 @@ def arguments(name: str, held: set[str], tenant: Tenant) -> list[dict[str, Any]]
 
 
 def addresses(tenant: Tenant) -> Iterator[str]:
-    """Yield the addresses of all named admin routes except LEAVES, for a tenant's rows.
+    """Yield the addresses of all named admin routes except LEAVES, with the ids of a tenant's rows.
 
-    Asserts that every route without a name is known.
+    Asserts that every route without a name is a known one.
     """
     for name, held in routes(admin.site.get_urls()):
         if name is None:  # Django's legacy page addresses and the catch-all route
@@ -74,7 +74,7 @@ def opened(
 ) -> Iterator[tuple[str, HttpResponse]]:
     """Open the pages, and yield the address and response of the first HTML page of each route.
 
-    Addresses must begin with `under` and match the regular expression `only`.
+    Only addresses that begin with `under` and match the regular expression `only` are opened.
     """
     found = set()
     for address in addresses(tenant):
@@ -91,6 +91,6 @@ def opened(
 def pages(
     client: Client, tenant: Tenant, *, under: str = "/admin/", only: str = ""
 ) -> dict[str, str]:
-    """Return the template of each page that `opened` yields, by the page's address."""
+    """Return a dict that maps the address of each page that `opened` yields to its template."""
     shown = opened(client, tenant, under=under, only=only)
     return {address: answer.templates[0].name for address, answer in shown}

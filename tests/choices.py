@@ -25,7 +25,7 @@ def copies(row: Model, number: int = OFFERED, **columns: str) -> list[Any]:
 
 
 def select(client: Client, address: str, name: str) -> tuple[str, dict[str, bool]]:
-    """Return a select's opening tag, and whether each option is selected, keyed by its value."""
+    """Return a select's opening tag, and a dict of option values that says which are selected."""
     found = re.search(
         rf'(<select name="{name}"[^>]*>)(.*?)</select>', client.get(address).text, re.S
     )

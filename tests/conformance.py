@@ -3,10 +3,12 @@
     python -m tests.conformance            write the page
     python -m tests.conformance --check    fail if a rule has no test or the page is out of date
 
-The tests are read from their sources, not run. The rules come from
-docs/specification-index.toml, and the choices from docs/open-points.md. A marker on a test's
-module, class or function names what the test proves. If a marker names a heading that has rules,
-the test is listed for the heading, but does not count as a proof of any single rule.
+The page also lists what the service does where the specification leaves something open: its
+choices. The rules come from docs/specification-index.toml, and the choices from the tables in
+docs/open-points.md (the ledger). The tests are not run: their source files are searched for
+markers. A marker on a test's module, class or function names what the test proves. If a marker
+names a heading that has rules, the test is listed for the heading, but does not count as a proof
+of any single rule.
 """
 
 import argparse
@@ -21,12 +23,12 @@ ROOT = Path(__file__).resolve().parents[1]
 MARKER = "proves"
 ROW = re.compile(r"^\| (?P<id>[a-z-]+) \| (?P<open>.+?) \| (?P<does>.+) \| (?P<where>.+?) \|$")
 PLACE = re.compile(r"`([\w./-]+\.\w+)` `([\w.]+)`")
-CHOICES = "## Additions"  # the heading that follows the ledger's tables of choices
+CHOICES = "## Additions"  # the heading after the ledger's tables of choices
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One point of docs/open-points.md, with the files and names that implement it."""
+    """An open point: what the service does there, and the files and names that decide it."""
 
     id: str
     does: str
@@ -35,7 +37,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule under a heading. A heading that lists no rules has one, with the heading's name."""
+    """A rule under a heading. A heading that lists no rules gets one, named after the heading."""
 
     id: str
     text: str
@@ -117,7 +119,7 @@ def _tests(
 
 
 def _named(expressions: Iterable[ast.expr]) -> frozenset[str]:
-    """Collect the arguments of all calls to the marker, at any depth."""
+    """Collect the strings passed to the marker, however deeply its calls are nested."""
     return frozenset(
         argument.value
         for expression in expressions
@@ -150,7 +152,7 @@ def faults(
 
 
 def page(headings: tuple[Heading, ...], ledger: dict[str, Choice], proofs: list[Proof]) -> str:
-    """Return the page: the headings, their rules with the tests, and the choices."""
+    """Return the text of the page: each heading with its rules, their tests, and the choices."""
     lines = [
         "# Conformance",
         "",
@@ -180,7 +182,7 @@ def _proving(name: str, proofs: list[Proof]) -> list[str]:
 
 
 def main(arguments: list[str] | None = None, *, root: Path = ROOT) -> None:
-    """Write a project's page, or check that it is up to date. Raises SystemExit on any fault."""
+    """Write the page, or check that it is up to date. Raises SystemExit if anything is wrong."""
     parser = argparse.ArgumentParser(description="Write docs/conformance.md.")
     parser.add_argument(
         "--check", action="store_true", help="compare the page instead of writing it"

@@ -51,8 +51,8 @@ def pytest_configure(config: pytest.Config) -> None:
     admin.autodiscover()  # otherwise, the first request would load the admin's pages
     logging.raiseExceptions = False  # pytest may close a stream before the last log line
     give_time(settings.DATABASES["default"], settings.CACHES["default"])
-    # Disables the timeout, because a test's transaction lasts as long as the test. If an option is
-    # repeated, its last value applies.
+    # Disable the timeout for idle transactions, because a test's transaction stays open as long as
+    # the test runs. If an option is given twice, PostgreSQL uses the last value.
     if "options" in (given := settings.DATABASES["default"]["OPTIONS"]):
         given["options"] += " -c idle_in_transaction_session_timeout=0"
     # Serve static files from the packages, even if `make run` has collected them.
@@ -62,7 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """For `-n auto`, use one more process than there are cores, because many tests only wait."""
+    """For `-n auto`, use one more process than there are cores, because many tests mostly wait."""
     return (os.cpu_count() or 1) + 1 if config.option.numprocesses == "auto" else None
 
 
@@ -84,7 +84,7 @@ def pytest_collection_finish() -> None:
 
 
 class Api:
-    """A caller of the API. It sends JSON bodies, and its key if it has one."""
+    """A client that calls the API. It sends JSON bodies, and its API key if it has one."""
 
     def __init__(self, key: str | None) -> None:
         self.key = key
@@ -135,14 +135,14 @@ def do_not_wait_for_the_disk() -> None:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
-    """Save the rows that migrations create: all tables are emptied after a test that commits."""
+    """Save the rows that migrations create: after a test that commits, all tables are emptied."""
     with django_db_blocker.unblock():
         do_not_wait_for_the_disk()
         migrated_rows.keep()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Delay a test near the end of an hour or a month, when counts and quotas start over."""
+    """Wait if an hour or a month is about to end, because counts and quotas then start over."""
     while ends_soon(timezone.now()):
         time.sleep(1)
 
@@ -190,7 +190,7 @@ def bystander(chatbot: Chatbot) -> Api:
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """A receiver of webhooks with a certificate that the tests trust."""
+    """A webhook receiver with a certificate that the tests trust."""
     with Receiver(certificates.good()) as server:
         yield server
 

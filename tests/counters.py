@@ -1,6 +1,6 @@
-"""Reset the cache and the counters of the rate limits between tests.
+"""Reset the cache and the rate limit counters between tests.
 
-Only the keys of this test process are deleted, because a shared server may hold other data.
+Only this test process's keys are deleted, because a shared Redis server may hold other data.
 """
 
 from functools import cache as once
@@ -15,12 +15,15 @@ from config.api.limits import OwnCounters, counters
 
 @once
 def server() -> redis.Redis:
-    """Return a client, cached because a new one cannot connect while name lookups are replaced."""
+    """Return a Redis client.
+
+    It is cached, because a new one could not connect while a test replaces name lookups.
+    """
     return redis.Redis.from_url(settings.REDIS_URL)
 
 
 def forget() -> None:
-    """Empty the test cache, and reset the counters of the rate limits."""
+    """Empty the test cache and reset the rate limit counters."""
     limits.users.clear()
     if isinstance(counters, OwnCounters):
         cache.clear()

@@ -1,9 +1,9 @@
-"""Skip or fail tests whose tool is missing, and report the skipped ones by tool.
+"""Skip or fail tests that need a missing tool, and report how many were skipped for each tool.
 
 This is a pytest plugin, which conftest.py names in `pytest_plugins`. A test that calls
 `needs("chromium")` gets the path of the tool. On a machine without the tool, such tests are
-skipped, and the last lines of the run name the tool. With REQUIRE_ALL_GROUPS=1, as in CI, such
-tests fail.
+skipped, and the last lines of the run name the tool. With REQUIRE_ALL_GROUPS=1, as in CI, they
+fail instead.
 """
 
 import os
@@ -26,7 +26,7 @@ REASON = re.compile(r"needs (\S+), which is not on this machine")
 
 
 def needs(tool: str) -> str:
-    """Return the path of a tool. Without it, skip or fail the caller: a test, fixture or module."""
+    """Return a tool's path. If it is missing, skip or fail the calling test, fixture or module."""
     for command in TOOLS.get(tool, (tool,)):
         if path := shutil.which(command):
             return path
@@ -38,7 +38,7 @@ def needs(tool: str) -> str:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None, Any, Any]:
-    """Print the number of skipped tests for each missing tool, above the closing line."""
+    """Print how many tests were skipped for each missing tool, just above pytest's last line."""
     result = yield
     reasons = (str(report.longrepr) for report in terminalreporter.stats.get("skipped", []))
     left_out = Counter(found[1] for reason in reasons if (found := REASON.search(reason)))

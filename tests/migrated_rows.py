@@ -32,7 +32,7 @@ def read(tables: Iterable[str]) -> Rows:
 
 
 def write(tables: Rows) -> None:
-    """Insert the rows of each table that is empty."""
+    """Insert the given rows into each table that is empty."""
     quote = connection.ops.quote_name
     with transaction.atomic(), connection.cursor() as cursor:
         for table, (columns, rows) in tables.items():
@@ -62,9 +62,9 @@ def keep() -> None:
     def statements(style: Any, *_: object, **options: Any) -> list[str]:
         """Return the statements that empty the tables.
 
-        On PostgreSQL, the few rows that a test usually leaves are deleted, and unchanged tables are
-        skipped. TRUNCATE would create new files for all tables and indexes, and wait until they
-        are on disk.
+        On PostgreSQL, DELETE is used if no table is large, and only for tables that have changed: a
+        test usually leaves few rows. TRUNCATE would be slower, because it creates new files for all
+        tables and indexes, and waits until they are on disk.
         """
         if connection.vendor == "postgresql" and not any((found := filled()).values()):
             now = read(kept)

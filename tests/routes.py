@@ -1,6 +1,6 @@
-"""Record the order in which a call enters the project's own files.
+"""Record which of the project's own files a call enters, and in which order.
 
-The files that run database statements are left out, because every statement passes through them.
+Files in config/database are left out, because every database statement passes through them.
 """
 
 import sys
@@ -34,7 +34,7 @@ class Route:
 
 @contextmanager
 def followed() -> Iterator[Route]:
-    """Record the route of this thread's calls within the block."""
+    """Record the files that this thread's calls enter within the block."""
     route = Route()
 
     def note(frame: FrameType, event: str, _: object) -> None:

@@ -1,7 +1,7 @@
-"""Find the static files of the packages only once, for all test clients.
+"""Search the packages for static files only once, instead of once for each test client.
 
-The service creates its middleware once, but each test client creates its own, and the search for
-all files takes longer than most requests.
+The service creates its middleware once, but each test client creates the middleware again, and
+searching for all files takes longer than most requests.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 
 
 def find_once() -> None:
-    """Make all later instances of the middleware use the files that the first one finds."""
+    """Make all later instances of the middleware reuse the files that the first one finds."""
     find, found = WhiteNoiseMiddleware.add_files_from_finders, dict[str, Any]()
 
     def add(middleware: WhiteNoiseMiddleware) -> None:

@@ -1,4 +1,4 @@
-"""The webhooks app: how an event reaches its receiver."""
+"""The webhooks app, which delivers events to their receivers."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,4 @@
-"""Describe events in the OpenAPI document, from their payloads. Specification: Events."""
+"""Describe events in the OpenAPI document, based on their payloads. Specification: Events."""
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
@@ -20,7 +20,7 @@ PLAIN: dict[type, Schema] = {
     UUID: {"type": "string", "format": "uuid"},
     datetime: {"type": "string", "format": "date-time"},
 }
-OPEN_POINTS = ["delivery-states", "delivery-config", "plan-webhooks"]  # they concern all events
+OPEN_POINTS = ["delivery-states", "delivery-config", "plan-webhooks"]  # these concern every event
 HEADERS = headers_of(
     token="The configured secret.",  # noqa: S106 - a description
     signature="`sha256=` followed by the lowercase hex of HMAC-SHA256 over the raw body, keyed "
@@ -29,7 +29,7 @@ HEADERS = headers_of(
 
 
 def schema_of(kind: Any) -> Schema:
-    """Return the schema for a payload's type annotation."""
+    """Return the schema for a payload class, or for the type annotation of one of its fields."""
     if is_dataclass(kind):
         return {"$ref": f"#/components/schemas/{name_of(kind)}"}
     if get_origin(kind) is list:
@@ -48,7 +48,7 @@ def name_of(kind: Any) -> str:
 
 
 def parts(kind: Any) -> Iterator[tuple[str, Schema]]:
-    """Yield the named schemas of a payload and of the payloads nested in it."""
+    """Yield the name and the schema of a payload, and of each payload nested in it."""
     names = {field.name: camel(field.name) for field in fields(kind)}
     hints = {name: get_type_hints(kind)[name] for name in names}
     yield (
@@ -67,7 +67,7 @@ def parts(kind: Any) -> Iterator[tuple[str, Schema]]:
 
 
 def retries() -> str:
-    """Describe, with the current settings, when an attempt fails and when the next one follows."""
+    """Describe when an attempt fails and when the next one follows, as the settings define it."""
     failure = f"With any other status, or none within {settings.WEBHOOK_TIMEOUT:g} seconds,"
     delays = [f"{delay:g}" for delay in settings.WEBHOOK_RETRY_DELAYS]
     if not delays:

@@ -1,14 +1,15 @@
-"""Define rules that check deliveries against their attempts, and the tables that they check.
+"""Define the rules that deliveries and their attempts must follow, and the tables to check.
 
-A table is read in spans of its primary key, so that every transaction is short. If a table has a
-`screen`, this single statement checks a span for all rules. The statements of the rules then run
-only if the screen finds something. The database compares the rows, and this process fetches only
-the bounds of the spans and the ids of gaps.
+A row that breaks a rule is called a gap. A table is read in spans, which are ranges of its primary
+key, so that every transaction is short. If a table has a `screen`, this one statement checks a span
+for all rules at once, and the rules' own statements run only if it finds something. The database
+compares the rows. This process fetches only the bounds of the spans and the ids of the gaps.
 
-Each write of the engine is one transaction (`engine.schedule`, `engine.recovery`), so these rules
-hold at any moment, even for deliveries that are in flight or erased. Pruning deletes a delivery
-together with its attempts. No rule checks whether there were enough attempts, because the retry
-delays may have changed since. The status of the last attempt shows whether another one follows.
+The engine makes each change in one transaction (see `engine.schedule` and `engine.recovery`), so
+these rules hold at any moment, even for deliveries that are in flight or erased. Pruning deletes a
+delivery together with its attempts. No rule checks whether there were enough attempts, because the
+retry delays may have changed since. The status of the last attempt shows whether another one
+follows.
 """
 
 from collections.abc import Callable, Iterator
@@ -54,7 +55,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The rows that a set of rules checks, and how many of them make up a span.
+    """The rows that a set of rules checks. Each span covers `size` of them.
 
     `screen` selects all rows that break a rule, and possibly a few others.
     """
@@ -65,7 +66,7 @@ class Table:
     screen: "Callable[[Span], QuerySet[Any, Any]] | None" = None
 
     def spans(self, grace: timedelta, after: UUID = FIRST) -> Iterator[Span]:
-        """Yield the spans of the table after a primary key, in order."""
+        """Yield the table's spans in order, beginning after a primary key."""
         while True:
             rows = self.rows().filter(pk__gt=after).order_by("pk").values_list("pk", flat=True)
             upto = next(iter(rows[self.size - 1 : self.size]), None) or rows.last()

@@ -1,9 +1,9 @@
-"""Mask secrets on pages, in responses and in what an attempt stores."""
+"""Mask secrets on pages, in responses and in the stored details of attempts."""
 
 import json
 
 MASK = "****"
-VISIBLE = 4  # characters at a secret's end that stay readable
+VISIBLE = 4  # how many characters at the end of a secret stay readable
 
 
 def mask(secret: str) -> str:
@@ -12,7 +12,7 @@ def mask(secret: str) -> str:
 
 
 def hide(text: str, secret: str) -> str:
-    """Mask a secret in a string, even if it is escaped as JSON or cut off by the string's end."""
+    """Mask a secret in a string, even if it is escaped as JSON or the string ends within it."""
     quoted = json.dumps(secret)[1:-1]
     for form in (secret, quoted, quoted.replace("/", r"\/")):
         text = text.replace(form, mask(secret))

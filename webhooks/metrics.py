@@ -1,7 +1,8 @@
 """Measure the queue of deliveries, at a bounded cost.
 
-Deliveries are counted in indexes, at most MOST entries of each. First attempts are due as soon as
-their rows exist, so their positions show which of them is the oldest and which are late.
+Deliveries are counted in indexes, and at most MOST entries of each index are read. A first attempt
+is due as soon as its row exists, so the rows' positions show which first attempt has been due for
+the longest time and which ones are late.
 """
 
 from contextlib import nullcontext

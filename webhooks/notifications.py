@@ -1,6 +1,7 @@
 """Email account owners when a webhook keeps failing, and when it works again.
 
-A periodic task compares the columns of endpoints, so settling an attempt does not involve email.
+A periodic task reads the health columns of the endpoints to find these cases, so the code that
+records an attempt's result has nothing to do with email.
 """
 
 from datetime import datetime

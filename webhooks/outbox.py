@@ -1,6 +1,6 @@
-"""Record an event: its exact bytes and a delivery row, inside the caller's transaction.
+"""Record an event by storing its exact bytes in a delivery row, in the caller's transaction.
 
-A change and the delivery that reports it are therefore committed together, or neither is.
+A change and the delivery that reports it are therefore committed together, or not at all.
 """
 
 from uuid import UUID

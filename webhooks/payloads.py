@@ -32,7 +32,7 @@ def event_choices() -> list[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class Context:
-    """The values of the tested chatbot that appear in a sample."""
+    """The values that a sample event takes from the chatbot whose webhook is tested."""
 
     chatbot_id: UUID
     chatbot_name: str
@@ -183,5 +183,5 @@ def outside(value: Any) -> Any:
 
 
 def body(data: Data) -> bytes:
-    """Return the exact bytes of an event: `{event, data}`."""
+    """Return the exact bytes to send for an event: `{event, data}` as JSON."""
     return dumps({"event": data.event.value, "data": outside(asdict(data))})

@@ -1,4 +1,4 @@
-"""Secrets at rest: encrypted with the newest of ENCRYPTION_KEYS, decrypted with any of them."""
+"""Encrypt stored secrets with the newest of ENCRYPTION_KEYS, and decrypt them with any of them."""
 
 from functools import lru_cache
 
@@ -37,7 +37,7 @@ def reseal(sealed: str) -> str:
 
 
 def is_newest(sealed: str) -> bool:
-    """Return whether the newest key decrypts a sealed secret."""
+    """Return whether the newest key can decrypt a sealed secret."""
     try:
         _ring(settings.ENCRYPTION_KEYS[:1]).decrypt(sealed.encode())
     except InvalidToken:

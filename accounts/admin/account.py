@@ -69,7 +69,7 @@ class PlanFilter(RowFilter):
 
 @admin.register(Account)
 class AccountAdmin(AccountRows):
-    """The pages for accounts. Only superusers can change the owner, plan and add-on."""
+    """The pages for accounts. Only superusers can change the owner, plan and webhooks add-on."""
 
     account_path = "pk"
     key = ("name", "id")
@@ -94,7 +94,7 @@ class AccountAdmin(AccountRows):
         return self.list_filter if person(request).is_superuser else ()
 
     def get_fields(self, request: HttpRequest, obj: Account | None = None) -> Any:
-        """For a new account, ask for the owner's email but not for the add-on: the plan sets it."""
+        """For a new account, ask for the owner's email. The plan sets the webhooks add-on."""
         return self.fields if obj else ("name", "owner_email", "plan", "mail_on_escalation")
 
     def get_form(

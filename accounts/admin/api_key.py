@@ -1,4 +1,7 @@
-"""The admin pages for API keys: list, issue, collect, rotate and revoke them."""
+"""The admin pages for API keys: list, issue, collect, rotate and revoke them.
+
+A key that is issued for someone else has no text until its owner collects it.
+"""
 
 from typing import Any
 
@@ -31,8 +34,8 @@ NOT_ROTATABLE = "{} cannot be rotated: it does not work, or it has already been 
 def holders(request: HttpRequest) -> "QuerySet[User]":
     """Return the active people whose keys, names and sign-in times the signed-in person may see.
 
-    A superuser sees all of them. Other staff see themselves, and any non-superuser who belongs
-    only to accounts that they manage.
+    A superuser sees all of them. Other staff members see themselves. They also see people who are
+    not superusers and who belong only to accounts that the staff member manages.
     """
     user = person(request)
     people = User.objects.filter(is_active=True)
@@ -145,7 +148,7 @@ class ApiKeyAdmin(ScopedAdmin):
         return [*buttons, *super().get_urls()]
 
     def has_collect_permission(self, request: HttpRequest, obj: ApiKey) -> bool:
-        """Require the key's owner: only the owner may see the text of a key."""
+        """Allow only the key's owner, because only the owner may see a key's text."""
         return obj.user_id == person(request).pk
 
     @with_row("collect")
@@ -238,7 +241,7 @@ class ApiKeyAdmin(ScopedAdmin):
         )
 
     def issue(self, request: HttpRequest, given: dict[str, Any]) -> HttpResponse:
-        """Issue a key and show it, or leave another person's key for them to collect."""
+        """Issue a key. Show the person's own key, and leave any other for its owner to collect."""
         owner: User = given.pop("user")
         del given["email"]
         if owner == person(request):

@@ -61,7 +61,7 @@ class IssueForm(forms.Form):
         self.fields["account"].queryset = managed  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
-        """Find the owner. Another person's key must be bound to an account of that person."""
+        """Find the owner. Another person's key must be bound to one of that person's accounts."""
         given = self.cleaned_data
         account = given.get("account")
         owner = User.objects.find(given.get("email", ""))

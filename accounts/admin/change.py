@@ -98,7 +98,7 @@ class ChangeAdmin(ReadOnly, AccountRows):
         )
 
     def before_and_after(self, change: Change, values: Any) -> tuple[str, str]:
-        """Return the two values or, for a relation, the rows removed and the rows added."""
+        """Return the old and new value or, for a relation, the rows removed and the rows added."""
         if isinstance(values, dict):
             rows = ", ".join(values.get("objects", []))
             return ("-", rows) if values.get("operation") == "add" else (rows, "-")

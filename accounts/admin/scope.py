@@ -44,7 +44,7 @@ Kept = TypeVar("Kept")
 
 
 def once(request: HttpRequest, name: str, read: Callable[[], Kept]) -> Kept:
-    """Cache a value on the request, because a ModelAdmin is shared by all threads."""
+    """Cache a value on the request, and not on the ModelAdmin, which all threads share."""
     kept = vars(request)
     if name not in kept:
         kept[name] = read()
@@ -303,7 +303,7 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
 
 
 class AccountRows(ScopedAdmin):
-    """Rows that belong to an account, whose managers may see them."""
+    """Rows that belong to an account. The account's managers may see them."""
 
     account_path = "account"
 

@@ -47,7 +47,7 @@ class UsageAdmin(ReadOnly, AccountRows):
 
 
 class UsageInline(ReadOnly, PagedInline):
-    """The tab that shows an account's messages per month on the account's page."""
+    """The tab on an account's page that shows the account's messages per month."""
 
     model = Usage
     empty_text = "No visitor has sent a message yet."

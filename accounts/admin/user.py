@@ -50,7 +50,7 @@ class PersonChangeForm(ConflictForm):
         fields = ("email", "name", "is_active", "is_staff", "is_superuser", "groups")
 
     def mark_of(self, row: Any) -> str:
-        """Return a digest of the values, because users have no column for the last change."""
+        """Return a digest of the values, because users have no column for the time of a change."""
         values = [] if row._state.adding else sorted(self.values_of(row).items())
         return blake2b(repr(values).encode(), digest_size=8).hexdigest()
 
@@ -59,8 +59,8 @@ class PersonChangeForm(ConflictForm):
 class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the stubs' own generics
     """Superusers create and change people. Managers see the people in their accounts.
 
-    Managers see each person's email address, and the name and times only if they manage all of the
-    person's accounts.
+    Managers see each person's email address. They see the name and times only if they manage all
+    of the person's accounts.
     """
 
     key = ("email", "id")
@@ -135,7 +135,7 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
         return people, {"people": len(people)}, set(), [f"account {each}" for each in owned]
 
     def delete_model(self, request: HttpRequest, obj: User) -> None:
-        """Delete a person but keep the entries of the audit trail."""
+        """Delete a person, but keep the audit trail entries that refer to them."""
         delete_user(obj)
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:

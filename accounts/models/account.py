@@ -107,7 +107,7 @@ class Account(Row):
         return self.name
 
     def save(self, *args: Any, **options: Any) -> None:
-        """Give a new account the add-on if its plan includes it. Open point: plan-webhooks."""
+        """Give a new account the webhooks add-on if its plan has it. Open point: plan-webhooks."""
         if self.webhooks_enabled is None:
             self.webhooks_enabled = self.plan.webhooks_by_default
         super().save(*args, **options)

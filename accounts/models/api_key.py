@@ -66,7 +66,7 @@ class ApiKey(Row):
         ordering = ["-created_at"]
 
     def __str__(self) -> str:
-        return f"API key {self.prefix}"  # capitalized, because it begins the titles of pages
+        return f"API key {self.prefix}"  # capitalized, because page titles begin with it
 
     @property
     def state(self) -> str:

@@ -19,9 +19,9 @@ from config.database.prepared import insert
 from config.runtime.context import current, current_person, current_via
 from config.runtime.logs import masked
 
-KEPT = 500  # characters kept of each value; versions hold the full text of instructions
-# Masking a value of 1 MiB takes 40 ms, so only its beginning is masked. A secret that is cut off
-# at that point lies far beyond the characters that are kept.
+KEPT = 500  # how many characters of each value are kept; versions store instructions in full
+# Masking a value of 1 MiB takes 40 ms, so each value is first cut to this length. A secret that is
+# split by the cut may not be masked, but it lies far beyond the characters that are kept.
 MASKED = 8 * KEPT
 
 
@@ -37,7 +37,7 @@ def account_of(row: Any) -> UUID | None:
 
 
 def name_of(row: Any) -> str:
-    """Return a row's name, without email addresses, which must not outlive a person's deletion."""
+    """Return a row's name without email addresses, because entries outlive a person's deletion."""
     if not hasattr(row, "email") and not hasattr(row, "user"):
         return Truncator(masked(str(row))).chars(SHORT)
     person = row if hasattr(row, "is_staff") else getattr(row, "user", None)
@@ -85,7 +85,7 @@ def in_trail(value: Any) -> str | None:
 
 
 class ChangeManager(LogEntryManager):  # type: ignore[misc]  # the library has no types
-    """Creates entries with their account, and with fewer queries than the library's manager."""
+    """Creates entries that refer to an account, with fewer queries than the library's manager."""
 
     def log_create(self, instance: Any, force_log: bool = False, **given: Any) -> "Change | None":
         """Record a change to a row. Does nothing if nothing changed, unless `force_log` is true."""

@@ -14,7 +14,7 @@ class StoredAnswer(models.Model):
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    account = models.ForeignKey(  # the account of the object that the path names; indexed below
+    account = models.ForeignKey(  # the account of the object in the URL path; indexed below
         Account, on_delete=models.CASCADE, null=True, related_name="+", db_index=False
     )
     name = models.CharField(max_length=64)  # the SHA-256 of route and key
@@ -29,7 +29,7 @@ class StoredAnswer(models.Model):
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
     class Meta:
-        indexes = [  # the first includes the size, so an account's total needs only the index
+        indexes = [  # the first includes the size, so an account's sizes are summed from the index
             models.Index(fields=["account", "created_at", "size"], name="answers_of_an_account"),
             models.Index(
                 fields=["thread_id"],

@@ -6,7 +6,10 @@ from accounts.models.account import Account
 
 
 class Usage(models.Model):
-    """An account's visitor messages in one month, which is stored as its first day (UTC)."""
+    """The number of an account's visitor messages in one month.
+
+    The month is stored as its first day (UTC).
+    """
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="usages")
     month = models.DateField()

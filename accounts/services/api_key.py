@@ -57,10 +57,10 @@ def revoke(key: ApiKey) -> bool:
 
 
 def rotate(rows: ApiKeyQuerySet, *, grace_hours: float = 0) -> Iterator[tuple[ApiKey, str]]:
-    """Issue a new key for each working key. Yields the rows and texts as they are created.
+    """Issue a new key for each working key. Yields each new row with its text once it is created.
 
     An old key expires after the grace period, or at its own expiry if that comes first. A key that
-    an earlier rotation replaced gets no second successor, but expires at the end of this grace
+    an earlier rotation replaced is not replaced again, but it expires at the end of this grace
     period, if not earlier. Each key is replaced in its own transaction, so an interrupted rotation
     leaves no key half-replaced.
     """

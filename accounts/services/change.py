@@ -1,4 +1,4 @@
-"""Delete old rows of the audit trail, in batches."""
+"""Delete old audit trail entries in batches."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -8,6 +8,6 @@ from config.database.locks import delete_unlocked
 
 
 def prune(before: datetime) -> Iterator[int]:
-    """Delete the entries of changes made before a time, oldest first. Yields each batch's size."""
+    """Delete entries for changes made before a time, oldest first. Yields each batch's size."""
     old = Change.objects.filter(timestamp__lt=before)
     return delete_unlocked(old.order_by("timestamp", "id"))

@@ -1,4 +1,4 @@
-"""Find or create people, and delete people without deleting the audit trail."""
+"""Find, create and delete people. Audit trail entries that refer to a deleted person are kept."""
 
 from django.db import IntegrityError, transaction
 
@@ -20,7 +20,7 @@ def find_or_create_user(email: str, *, name: str = "") -> User:
 def delete_user(user: User) -> None:
     """Remove a person's access, memberships and email address, but keep the row and the name.
 
-    Entries of the audit trail refer to the row.
+    Audit trail entries refer to the row.
     """
     with transaction.atomic():
         user.memberships.all().delete()

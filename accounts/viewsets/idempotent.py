@@ -22,7 +22,7 @@ class IdempotentViewSet(ApiViewSet):
     """
 
     waiting: ClassVar[frozenset[str]] = frozenset()  # actions that wait for a network peer
-    account_id: UUID  # the account of the object that the path names; set on paths that accept POST
+    account_id: UUID  # the account of the object in the URL path; set on paths that accept POST
     thread_id: UUID | None = None  # the thread in the response to a POST
     run_as: UUID | None = None  # an id shared by a request and its retries with the same key
 

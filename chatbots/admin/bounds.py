@@ -8,7 +8,7 @@ from chatbots.models.base import ListFull
 
 
 class BoundedFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]  # generic in the stubs only
-    """Rejects rows that would make a list too long. All rows of a submission count together.
+    """Rejects new rows if a list cannot hold all of them, even if it could hold each one.
 
     Open point: list-bounds.
     """

@@ -187,7 +187,7 @@ class LocalizationInline(LinkedInline):
 
     @admin.display(description="texts in its language")
     def complete(self, row: Localization) -> str:
-        """Show how many texts the set has in its language."""
+        """Show how many of the texts exist in the set's language."""
         return completeness(row)
 
     @admin.display(description="locale")

@@ -47,7 +47,7 @@ def missing(row: Localization) -> list[str]:
 
 
 def completeness(row: Localization) -> str:
-    """Return how many of the texts are in the set's language, for example "de 102 / 124"."""
+    """Return how many of the texts exist in the set's language, for example "de 102 / 124"."""
     return f"{row.locale_code} {len(NAMES) - len(missing(row))} / {len(NAMES)}"
 
 
@@ -105,7 +105,7 @@ class LocalizationAdmin(ChatbotRows):
 
     @admin.display(description="texts in its language")
     def complete(self, row: Localization) -> str:
-        """Show how many texts the set has in its language."""
+        """Show how many of the texts exist in the set's language."""
         return completeness(row)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Localization | None = None) -> Any:

@@ -30,8 +30,8 @@ def named_chatbots(request: HttpRequest) -> dict[UUID, str]:
 def open_chatbots(request: HttpRequest) -> list[UUID]:
     """Return the ids of the chatbots that the person may use, read once per request.
 
-    Filtering by ids instead of a join lets a list read only one page of rows, through an index that
-    begins with the chatbot.
+    Filtering by these ids, and not by a join, lets a list read only one page of rows, through an
+    index whose first column is the chatbot.
     """
     return list(named_chatbots(request))
 

@@ -75,7 +75,7 @@ class TrialAdmin(ChatbotRows):
                     "cut_off": len(result.system) > LONG_SYSTEM,
                 }
                 said = [*said, Turn("user", question)]
-                if not result.reply.failure:  # as in conversations, prompts omit fallback messages
+                if not result.reply.failure:  # fallback messages are left out, as in conversations
                     said.append(Turn("assistant", result.reply.content))
                 form = QuestionForm()
         response = page(

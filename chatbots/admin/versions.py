@@ -42,9 +42,9 @@ def compare(old: str, new: str) -> list[Line]:
     """Return the line diff of two texts, with a few unchanged lines around each change.
 
     Texts with more than COMPARED lines are not compared: all old lines are returned as removed and
-    all new ones as added. In a text with 200 lines or more, difflib's `autojunk` heuristic, on by
-    default, never starts a match at a frequent line, such as an empty one. Without it, comparing
-    two texts full of such lines would take a minute.
+    all new ones as added. If the new text has 200 lines or more, difflib never starts a match at a
+    line that is frequent in it, such as an empty line. Without this heuristic (`autojunk`, on by
+    default), comparing two texts full of such lines would take a minute.
     """
     before, after = old.split("\n"), new.split("\n")
     if max(len(before), len(after)) > COMPARED:

@@ -145,7 +145,7 @@ def in_the_admin(user: User) -> str:
 
 
 def needs(action: Action) -> str:
-    """Describe what an action needs: one of several roles or permissions."""
+    """Describe which roles and permissions allow an action. Any one of them is enough."""
     words = []
     for one in sorted(map(str, MAY[action])):
         if one == ADDED:

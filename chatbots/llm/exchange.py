@@ -13,7 +13,7 @@ Role = Literal["system", "user", "assistant"]
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model to ask. `key_variable` names an entry in LLM_KEYS, or is empty."""
+    """A model to ask. `key_variable` is the name of an entry in LLM_KEYS, or empty."""
 
     provider: str
     name: str = ""
@@ -61,8 +61,8 @@ class Reply:
 class ReplyFailed(Exception):
     """Raised when a model gives no reply. The reason is for staff; it contains no key or URL.
 
-    `kind` is the metric label of the failure: a transport reason, the class of an error status, or
-    KEY_NOT_SET. The default means that the response was unusable.
+    `kind` is the metric label of the failure: a transport reason, the class of an error status such
+    as "5xx", or KEY_NOT_SET. The default means that the response was unusable.
     """
 
     def __init__(self, reason: str, kind: str = Reason.ANSWER_NOT_UNDERSTOOD) -> None:
@@ -71,7 +71,7 @@ class ReplyFailed(Exception):
 
 
 class AllFailed(ReplyFailed):
-    """Raised when none of the models asked in turn gave a reply."""
+    """Raised when every model that was asked failed to reply. `failed` lists them in order."""
 
     def __init__(self, failed: tuple[Failed, ...]) -> None:
         reasons = [one.reason for one in failed]

@@ -1,9 +1,9 @@
 """Ask a language model for the next message in a conversation, and fall back to other models.
 
 If a model fails, its `next_model` is asked. A model that failed SKIPPED_AFTER times in a row is
-skipped for SKIPPED_FOR. After that, one reply per SKIPPED_FOR tries the model, and all others keep
-skipping it until an attempt succeeds. The last model is never skipped, because no other is
-left to ask. The state is stored in the models' rows, so all processes share it.
+skipped for SKIPPED_FOR. After that, one reply per SKIPPED_FOR tries the model again, and all other
+replies skip it until an attempt succeeds. The last model is never skipped, because no other is left
+to ask. The state is stored in the models' rows, so all processes share it.
 """
 
 import time
@@ -21,7 +21,7 @@ from chatbots.models import LlmModel
 from config.database.lengths import SHORT
 from config.outbound.failures import is_shortage
 
-SHARE = 0.5  # of the remaining time, for each model except the last
+SHARE = 0.5  # the share of the remaining time that each model except the last may take
 SKIPPED_AFTER = 3
 SKIPPED_FOR = timedelta(seconds=30)
 NOTED_EVERY = timedelta(minutes=1)
@@ -31,7 +31,7 @@ def to_ask(model: LlmModel) -> list[LlmModel]:
     """Return a model and its active successors, except skipped ones.
 
     Once a model has been skipped for SKIPPED_FOR, it is returned to one caller, which tries it
-    again. Costs one query for each successor, and one for each model that has failed too often.
+    again. Costs one query for each successor, and one for each model with SKIPPED_AFTER failures.
     """
     return _unskipped(model, _claim)
 
@@ -76,8 +76,8 @@ def ask(
     """Return the model's reply to the last turn, within `seconds` (by default, LLM_TIMEOUT).
 
     `facts` is the part of the system message that may be shown to visitors; only the built-in
-    model uses it. `pauses` are the seconds to wait before each retry of a temporary failure. Call
-    this outside any transaction, because it waits for the network. Raises ReplyFailed.
+    model uses it. `pauses` are the seconds to wait before each retry after a temporary failure.
+    Call this outside any transaction, because it waits for the network. Raises ReplyFailed.
     """
     began, result = time.monotonic(), "failure"
     try:

@@ -16,9 +16,9 @@ import orjson
 
 from chatbots.llm.exchange import ReplyFailed
 
-NAME = re.compile(r"[A-Za-z_]{1,50}|[0-9]{1,6}")  # an error's code or type, but no API key
+NAME = re.compile(r"[A-Za-z_]{1,50}|[0-9]{1,6}")  # matches error codes and types, but no API keys
 TOO_MANY_REQUESTS, CONTENT_TOO_LARGE = 429, 413
-SPENT = "insufficient_quota"  # the code of a 429 that waiting does not resolve
+SPENT = "insufficient_quota"  # the error code of a 429 response after which waiting does not help
 # How OpenAI, vLLM, llama.cpp, LM Studio, LiteLLM, OpenRouter, Anthropic, Mistral, Gemini, xAI,
 # Cohere and TGI say that a prompt is too long
 TOO_LONG = (

@@ -65,7 +65,8 @@ ORDINARY = frozenset(
     )
 )
 # Subjects that visitors to shops and restaurants ask about. The words on a line form one subject,
-# named after the first. Words of four or more letters also match all words that begin with them.
+# whose name is the first word. Words of four or more letters also match all words that begin with
+# them.
 SUBJECTS = (
     "open clos hours",
     "address locat direction map",
@@ -113,7 +114,7 @@ def _words(text: str) -> list[str]:
 
 
 def _topics(question: str) -> set[str]:
-    """Return what a question is about, as subjects or the stems of its words."""
+    """Return what a question is about: known subjects, and the stems of other words."""
     words = _words(question)
     topics = {_topic(word) for word in words if word not in ORDINARY}
     if "how much" in question.lower() or ("free" in words and topics & MAY_BE_FREE):
@@ -152,9 +153,9 @@ def _sentences(facts: str) -> list[str]:
 def _fitting(sentences: Sequence[str], topics: set[str]) -> list[str]:
     """Choose the sentences that best fit the question, in their original order.
 
-    A sentence qualifies if it names a known subject of the question, or topics with more than half
-    of the question's weight. The best sentences share the most weight with the question and, among
-    those, name the fewest subjects.
+    A sentence qualifies if it mentions a known subject of the question, or topics that make up more
+    than half of the question's weight. The best sentences share the most weight with the question.
+    Among these, the ones that mention the fewest subjects are chosen.
     """
     subjects, enough = set(SUBJECT_OF.values()), _weight(topics) / 2
     fits: dict[str, tuple[int, int]] = {}

@@ -22,7 +22,7 @@ from config.outbound.transport import pieces, session
 
 logger = logging.getLogger(__name__)
 
-KEPT = 128  # idle connections kept, across all models
+KEPT = 128  # idle connections that are kept open, across all models
 PAUSES = (0.5, 1.0)  # seconds before each retry, unless the endpoint sends Retry-After
 ERROR_BYTES, ERROR_SECONDS = 16 * 1024, 2.0  # limits for reading the body of an error
 
@@ -37,7 +37,7 @@ def complete(
 ) -> Reply:
     """Request a completion within `seconds`. Raises ReplyFailed.
 
-    `pauses` are the seconds to wait before each retry of a temporary failure. If the endpoint
+    `pauses` are the seconds to wait before each retry after a temporary failure. If the endpoint
     rejects the temperature, the request is repeated without it. If the prompt is too long, the
     request is repeated with less history, at most twice.
     """
@@ -69,7 +69,7 @@ def complete(
 
 
 def _ever_shorter(turns: Sequence[Turn]) -> Iterator[Sequence[Turn]]:
-    """Yield a conversation with its full history, with the newest quarter of it, and with none."""
+    """Yield a conversation with its full history, then with the newest quarter, then with none."""
     yield turns
     *earlier, question = turns
     system = [turn for turn in earlier if turn.role == "system"]
@@ -99,7 +99,7 @@ def _waited(fault: ModelFault, pause: float | None) -> bool:
 def _completion(
     model: Model, turns: Sequence[Turn], temperature: float | None
 ) -> parsing.Completion:
-    """Make one request. Raises ReplyFailed, or its subclass ModelFault, which names a remedy."""
+    """Make one request. Raises ReplyFailed, or its subclass ModelFault, which has a remedy."""
     question = {
         "model": model.name,
         "messages": [{"role": turn.role, "content": turn.content} for turn in turns],

@@ -18,7 +18,8 @@ NOT_UNDERSTOOD = "invalid response"
 STREAMED = "the model streamed its response without being asked to"
 EVENT_STREAM = "text/event-stream"
 
-# Without a closing tag, the thought extends to the end, because the model was cut off within it.
+# If there is no closing tag, the model was cut off while it was thinking, so the thought extends to
+# the end of the text.
 THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 THOUGHT_ENDS = "</think>"
 

@@ -44,10 +44,10 @@ def with_unused(rows: "QuerySet[RowT]") -> "QuerySet[RowT]":
 
 
 def settings_of_chatbot() -> "QuerySet[LlmModel, tuple[Any, ...]]":
-    """Select the MODEL columns of the model that answers, and the OWN columns of the bot.
+    """Select the MODEL columns of the model that answers, and the OWN columns of the settings.
 
-    Selects nothing if there is no such model. A query on models needs one subquery for each OWN
-    column; a query on settings would need two for each MODEL column.
+    Selects nothing if there is no such model. The query is on models, which takes one subquery for
+    each OWN column. A query on settings would take two subqueries for each MODEL column.
     """
     own = with_unused(GeneralSettings.objects.filter(chatbot=CHATBOT))
     answering = LlmModel.objects.filter(
@@ -71,7 +71,7 @@ HISTORY_CHARACTERS = 60_000
 
 @dataclass(frozen=True)
 class Briefing:
-    """What a model needs to know about a bot, and the fallback if the model fails."""
+    """What a model needs to know about a bot, and the message to use if the model fails."""
 
     model: LlmModel | None
     system: str
@@ -98,7 +98,10 @@ def system_message(
 
 
 def fitting(said: Sequence[Turn], most: int) -> Sequence[Turn]:
-    """Return the newest whole turns, at most `most`, with at most HISTORY_CHARACTERS in total."""
+    """Return the newest turns that fit: at most `most`, with at most HISTORY_CHARACTERS in total.
+
+    No turn is shortened.
+    """
     newest = list(reversed(said))[:most]
     sizes = accumulate(len(turn.content) for turn in newest)
     count = sum(size <= HISTORY_CHARACTERS for size in sizes)

@@ -1,4 +1,4 @@
-"""Base models for a chatbot's settings (one row of each kind) and for its bounded lists."""
+"""Base models for a chatbot's settings (one row of each kind) and for its lists."""
 
 from typing import Any
 from uuid import UUID
@@ -31,7 +31,8 @@ class ListRow(Row):
     def make_room(cls, chatbot_id: UUID, rows: int = 1) -> None:
         """Check that `rows` more rows fit. Call this inside a transaction. Raises ListFull.
 
-        The chatbot stays locked until the transaction ends, so the bound holds exactly.
+        The chatbot stays locked until the transaction ends, so that concurrent requests cannot
+        exceed the limit together.
         """
         Chatbot.objects.lock(chatbot_id)
         present: Any = cls._default_manager  # Any: each subclass declares its own `chatbot`
@@ -49,7 +50,7 @@ class ListRow(Row):
 
 
 class ChatbotSettings(Row):
-    """A chatbot's single row of one kind of setting."""
+    """One kind of a chatbot's settings, stored in a single row."""
 
     chatbot = models.OneToOneField(
         Chatbot, on_delete=models.CASCADE, related_name="%(class)s", editable=False

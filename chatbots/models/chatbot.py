@@ -63,10 +63,11 @@ class ChatbotQuerySet(models.QuerySet["Chatbot"]):
 def ids_sought(person: Any) -> Rows:
     """Return the ids of the chatbots that a person may use. PostgreSQL only.
 
-    The rule is the same as in `with_users`. With a join, PostgreSQL reads every account's chatbots
-    if it estimates many per account. This query selects a range instead: for unknown bounds,
-    PostgreSQL always estimates few rows, so it runs a subquery for each of the person's accounts
-    and finds the chatbots by index.
+    The rule is the same as in `with_users`, but a join is avoided: for a join, PostgreSQL reads the
+    chatbots of all accounts if it expects many in each. Instead, the subquery compares the account
+    with a range, whose two bounds are the same id. PostgreSQL cannot know the bounds in advance,
+    and in that case it always expects few rows. So it runs the subquery once for each of the
+    person's accounts, and finds the chatbots by index.
     """
     chatbots = Chatbot.objects.order_by()
     within = chatbots.filter(account__gte=OuterRef("pk"), account__lte=OuterRef("pk"))

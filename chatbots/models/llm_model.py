@@ -126,7 +126,7 @@ class LlmModel(VersionedRow, Row):
             raise ValidationError({"next_model": f"a model cannot come after itself: {names}"})
 
     def successors(self) -> "list[LlmModel]":
-        """Read the models that follow this one, in order, with one query each and no repeats."""
+        """Read the models that follow this one, in order, with one query each. Ends at a repeat."""
         following: list[LlmModel] = []
         seen, next_id = {self.pk}, self.next_model_id
         while next_id and next_id not in seen:

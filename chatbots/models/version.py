@@ -2,7 +2,7 @@
 
 The newest versions of a row are kept, and so is each version that a reply has used. A process that
 generates a reply sets `used` before it asks the model, and pruning deletes only unused versions.
-Setting `used` and pruning are each a single statement on one row, so the database serializes them.
+Each of these two writes is a single statement on one row, so the database serializes them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -90,7 +90,7 @@ class VersionedRow(models.Model):
     """A row that stores a version of its content whenever the content changes.
 
     `save` and `change` store the version in the same transaction. `QuerySet.update` and
-    `bulk_create` store no version, so only tests write the columns in `content_fields` with them.
+    `bulk_create` store no version, so only tests use them to write the columns in `content_fields`.
     """
 
     version = models.PositiveIntegerField(default=0, editable=False)  # the current number
@@ -137,12 +137,12 @@ class VersionedRow(models.Model):
         return found
 
     def _keep(self) -> None:
-        """Store the current version, and prune the version that it displaces.
+        """Store the current version, and prune the one that is no longer among the newest.
 
-        Each new version displaces at most one from the newest NEWEST_KEPT. The displaced version is
-        deleted if no reply has used it. All versions of language models, which belong to no
-        chatbot, are kept, because replies do not mark them as used. There are few of them: only
-        superusers and the environment change models.
+        That version, whose number is NEWEST_KEPT lower, is deleted unless a reply has used it.
+        Language models belong to no chatbot, and replies do not mark their versions as used, so all
+        of their versions are kept. There are few of them, because only superusers and the
+        environment change models.
         """
         chatbot_id = getattr(self, "chatbot_id", None)
         if chatbot_id and self.version > NEWEST_KEPT:

@@ -28,14 +28,14 @@ class Color(Text):
 
 
 def like(model: type[models.Model], name: str, **options: Any) -> Any:
-    """Return the strict field that accepts a column's values, within the column's bounds."""
+    """Return a strict API field that accepts a column's values, within the column's bounds."""
     match model._meta.get_field(name):
         case models.BooleanField():
             return Flag(**options)
         case models.PositiveIntegerField():
             return Whole(**options)
         case models.FloatField() as column:
-            # The codes of the validators, min_value and max_value, are also options of Number.
+            # The validators' codes, min_value and max_value, are also names of Number's options.
             bounds: list[Any] = column.validators
             return Number(**{bound.code: bound.limit_value for bound in bounds}, **options)
         case models.JSONField():
@@ -66,7 +66,7 @@ def settings_shape(
     *,
     rule: Mapping[str, Any] | None = None,
 ) -> type[Shape]:
-    """Create the shape of a settings body. `open_points` are keyed by field name."""
+    """Create the Shape of a body that changes settings. `open_points` are keyed by field name."""
     doc = "Omitted fields keep their values."
     about = {"__doc__": doc, "open_points": open_points or {}, "rule": rule}
     return type(name, (Shape,), {**about, **fields})

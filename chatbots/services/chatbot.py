@@ -34,8 +34,9 @@ LOCKED = prepared(
 def unique_name() -> Iterator[None]:
     """Convert IntegrityError to InvalidRequest: the database decides whether a name is free.
 
-    The block sets no other unique column. It may commit, and then a foreign key can be violated,
-    for example because the caller has just been deleted.
+    The block must set no other unique column. Other integrity errors are raised unchanged: if the
+    block commits, a foreign key may be violated, for example because the caller has just been
+    deleted.
     """
     try:
         # A single statement needs no transaction of its own. Within the caller's transaction, a
@@ -60,7 +61,7 @@ def create_chatbot(account: Account, *, creator_id: UUID, name: str, description
             chatbot = Chatbot.objects.create(
                 account=account, created_by_user_id=creator_id, name=name, description=description
             )
-        with disable_auditlog():  # the chatbot's own entry implies the defaults
+        with disable_auditlog():  # the audit trail's entry for the chatbot implies the defaults
             GeneralSettings.objects.create(chatbot=chatbot)
             Appearance.objects.create(chatbot=chatbot)
             Localization.objects.create(chatbot=chatbot, locale_code=DEFAULT_LOCALE)

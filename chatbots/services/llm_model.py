@@ -1,4 +1,4 @@
-"""Set the default model, and create a row for the model that the environment names.
+"""Set the default model, and create a row for the model that the environment configures.
 
 See LLM_BASE_URL in the README.
 """
@@ -20,10 +20,10 @@ def make_default(model: LlmModel) -> None:
 
 
 def keep_environment_model() -> None:
-    """Make the environment's model the default, if the environment names one.
+    """Make the environment's model the default, if the environment configures one.
 
-    Otherwise, deactivate a model that an earlier environment named. If no default is left, the
-    built-in model becomes the default.
+    Otherwise, deactivate the model that an earlier environment configured, if any. If no default is
+    left, the built-in model becomes the default.
     """
     with transaction.atomic():
         if settings.LLM_BASE_URL:

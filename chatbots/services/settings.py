@@ -1,4 +1,4 @@
-"""Read and change a chatbot's single row of one kind of setting, created on demand.
+"""Read and change one kind of a chatbot's settings. Their single row is created when needed.
 
 Writers lock the chatbot. The chatbot column is unique, so if two readers race to create the row,
 one of them succeeds and the other reads that row. Open points: defaults, lead-repeat.

@@ -11,7 +11,10 @@ from config.database.connections import release_connection
 
 @dataclass(frozen=True)
 class Trial:
-    """A reply and its system message. If `reply.failure` is set, the reply is the fallback."""
+    """A reply, and the system message that was built for it.
+
+    If `reply.failure` is set, `reply` contains the bot's fallback message.
+    """
 
     system: str
     reply: Reply

@@ -45,9 +45,9 @@ COUNT = prepared(
 
 
 class CallerViewSet(IdempotentViewSet):
-    """Opens the chatbot that the path names, and reads rows that the caller may use."""
+    """Opens the chatbot whose id is in the path, and reads rows that the caller may use."""
 
-    found: list[Any]  # the chatbot as KEY_AND_CHATBOT read it; empty if the path names none
+    found: list[Any]  # what KEY_AND_CHATBOT read; empty if the path has no well-formed chatbot id
 
     def authenticate(self, request: HttpRequest, **names: str) -> None:
         """Set the caller and `found`, both read by one statement. Raises InvalidKey."""
@@ -102,7 +102,7 @@ class CallerViewSet(IdempotentViewSet):
 
 
 class ChatbotViewSet(CallerViewSet):
-    """Opens the chatbot that the path names, and reads only rows of that chatbot."""
+    """Opens the chatbot whose id is in the path, and reads only that chatbot's rows."""
 
     model: type[Any]
     scope = "chatbot"  # the path from a row to its chatbot
@@ -149,7 +149,7 @@ class ChatbotViewSet(CallerViewSet):
 
 
 class AccountViewSet(CallerViewSet):
-    """Opens the account that the path names, and reads only chatbots of that account."""
+    """Opens the account whose id is in the path, and reads only that account's chatbots."""
 
     needs: ClassVar[dict[str, Action]]  # the action that each method requires, by method name
     opened: Opened

@@ -41,10 +41,10 @@ class AccountChatbotViewSet(AccountViewSet):
     }
 
     def open(self, **names: str) -> dict[str, Any]:
-        """Open the chatbot if the path names one, otherwise the account. Raises ApiError.
+        """Open the chatbot if its id is in the path, otherwise the account. Raises ApiError.
 
-        Everyone who may use a chatbot may enter its account, so the account is opened only if the
-        chatbot cannot be. An error about the account then takes precedence.
+        Everyone who may use a chatbot may enter its account, so opening the chatbot is enough. If
+        that fails, the account is opened too, and an error about the account takes precedence.
         """
         if "chatbot_id" not in names:
             return super().open(**names)

@@ -1,4 +1,4 @@
-"""Django's admin, with its pages loaded along with the routes instead of at startup."""
+"""Configure Django's admin so that its pages are loaded with the routes, not at startup."""
 
 from collections.abc import Sequence
 from typing import Any

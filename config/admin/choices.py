@@ -20,7 +20,7 @@ OFFERED = 200  # maximum number of rows offered by a select or a filter
 
 
 def beginning_name(name: str) -> str:
-    """Name the query parameter that narrows a select's options in browsers without scripts."""
+    """Return the name of the query parameter that narrows a select's options without scripts."""
     return f"{name}_begins"
 
 
@@ -57,7 +57,7 @@ class RowSelect(AutocompleteSelect):
     def build_attrs(
         self, base_attrs: dict[str, Any], extra_attrs: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Leave out the search, which `get_context` adds if there may be more rows."""
+        """Leave out the search's attributes. `get_context` adds them if there may be more rows."""
         return Select.build_attrs(self, base_attrs, extra_attrs)
 
     def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
@@ -123,11 +123,11 @@ class RowFilter(DropdownFilter):
         return [str(self.parameter_name), self.beginning_name]
 
     def has_output(self) -> bool:
-        """Show the filter if it offers rows, or if the typed beginning matches none."""
+        """Show the filter if it offers rows, or if text was typed that no row matches."""
         return bool(self.lookup_choices or self.beginning)
 
     def find_relation(self, model: Any) -> "ForeignKey[Any, Any]":
-        """Return a foreign key to the rows that the filter offers, for the search."""
+        """Return a foreign key to the rows that the filter offers. The search needs one."""
         relation: ForeignKey[Any, Any] = model._meta.get_field(self.parameter_name)
         return relation
 

@@ -14,14 +14,14 @@ CONFLICT = (
     "This was changed while you were editing it. Your values are still in the form, and the saved "
     "ones are shown next to the fields. Save again to replace them with yours."
 )
-# A complete message, because the settings tabs show only the errors of individual fields.
+# This message must suffice on its own, because the settings tabs show only the fields' errors.
 FIELD_CONFLICT = (
     "Changed while you were editing. Save again to replace the saved value, which is: {}"
 )
 
 
 class SeenField(forms.CharField):
-    """The time of the row's last save before the form was opened."""
+    """A hidden field that holds the time of the row's last save before the form was opened."""
 
     widget = forms.HiddenInput
 

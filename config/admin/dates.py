@@ -1,4 +1,4 @@
-"""Times on pages, written in UTC and shown in the browser's time zone by pages/times.js."""
+"""Times on pages: written in UTC, then converted to the browser's time zone by pages/times.js."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -52,7 +52,7 @@ def countdown(moment: datetime, now: datetime) -> SafeString:
 def at(column: str, label: str, empty: str = "-") -> Any:
     """Return a list column that shows a model's time column.
 
-    Any: Django's stubs do not know that a page's field may be a function.
+    Returns Any, because Django's stubs do not know that a list column may be a function.
     """
 
     @admin.display(description=label, empty_value=empty)

@@ -1,8 +1,9 @@
 """Export a list as CSV or JSON: all rows that match its filters, streamed in constant memory.
 
-Rows are read by key, CHUNK at a time, each chunk in one query, so an export holds neither a
-transaction nor a database connection while its client receives it. A page describes the export
-before it starts. While the file downloads, the page's script polls for the number of rows sent.
+Each query reads the next CHUNK rows in the order of a key. Between the queries, while the client
+receives the rows, the export holds neither a transaction nor a database connection. A page
+describes the export before it starts. While the file downloads, the page's script polls for the
+number of rows sent.
 """
 
 import csv
@@ -114,7 +115,10 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Ticket:
-    """The cache key of an export's progress, which only the person who exports can read."""
+    """The cache key under which an export's progress is stored for the person who exports.
+
+    No one else can read the progress, because the key contains the person's id.
+    """
 
     name: str
 
@@ -156,7 +160,7 @@ ENDS = {"_from_0": "from ", "_to_0": "to "}  # labels for the two ends of a time
 
 
 def in_words(log: Any) -> list[str]:
-    """Describe a list's filters, one phrase for each. Any: the theme's list has no types."""
+    """Describe each filter of a list in one phrase. `log` is Any: the theme's list has no types."""
     filters = {name: one for one in log.filter_specs for name in one.expected_parameters()}
     found: dict[str, list[str]] = {}
     for name, value in parse_qsl(log.get_query_string().removeprefix("?")):
@@ -176,7 +180,7 @@ FORMATS = {"csv": (as_csv, "text/csv; charset=utf-8"), "json": (as_json, "applic
 class Exporting(ModelAdmin):
     """Adds the routes that export a list. The list's template links to them with its filters."""
 
-    export_columns: ClassVar[Mapping[str, str]] = {}  # lookups, by the column's name in the file
+    export_columns: ClassVar[Mapping[str, str]] = {}  # column name in the file: lookup
     # The values of these columns never change, so rows keep their order during an export.
     export_key: tuple[str, ...] = ("-created_at", "-id")
 

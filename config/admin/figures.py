@@ -8,7 +8,7 @@ from django.contrib import admin
 def figure(column: str, label: str, empty: str = "-") -> Any:
     """Return a list column that shows a model's number with thousands separators.
 
-    Any: Django's stubs do not know that a page's field may be a function.
+    Returns Any, because Django's stubs do not know that a list column may be a function.
     """
 
     @admin.display(description=label, empty_value=empty)

@@ -8,7 +8,8 @@ from unfold.admin import TabularInline
 from unfold.forms import PaginationInlineFormSet
 
 PAGE_NUMBER = re.compile("[1-9][0-9]{0,5}")
-# The attribute of the page's row that holds the lengths of its lists, if they were read together
+# If one query has read the lengths of all lists on a page, the page's row keeps them in this
+# attribute.
 LENGTHS = "list_lengths"
 
 

@@ -1,4 +1,4 @@
-"""Keyset pagination of lists. Without COUNT and OFFSET, page 10,000 costs as much as page 1."""
+"""Keyset pagination for lists. It needs no COUNT or OFFSET, so page 10,000 is as fast as page 1."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -14,7 +14,7 @@ from unfold.views import ChangeList
 from config.admin.page import bounded
 
 AFTER = "after"
-SEPARATOR = "~"  # between a key's two values; the last one is a uuid, which never contains it
+SEPARATOR = "~"  # between a key's two values; the second is a uuid, so it contains no "~"
 
 
 class Pager:
@@ -41,7 +41,7 @@ class KeysetChangeList(ChangeList):
         return key
 
     def get_ordering(self, request: HttpRequest, queryset: "QuerySet[Any]") -> list[str]:
-        """Return the key as the only order, because no other order has an index."""
+        """Always order by the key, because no index supports any other order."""
         return list(self.get_key(request))
 
     def get_queryset(
@@ -54,7 +54,7 @@ class KeysetChangeList(ChangeList):
         return rows
 
     def completed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Add the related rows and annotations that only the rows of a page need."""
+        """Add related rows and annotations, which only the rows on the shown page need."""
         return rows
 
     def count_in_words(self, cap: int) -> str:
@@ -87,7 +87,7 @@ class KeysetChangeList(ChangeList):
 def filtered_list(model_admin: ModelAdmin, request: HttpRequest) -> Any:
     """Return the list with the filters from a URL, for a page that is not the list itself.
 
-    Raises BadRequest for an invalid filter. Any: the theme's list has no types.
+    Raises BadRequest for an invalid filter. Returns Any, because the theme's list has no types.
     """
     try:
         return model_admin.get_changelist_instance(request)
@@ -126,7 +126,8 @@ def rows_after(rows: "QuerySet[Any]", key: tuple[str, ...], given: str | None) -
     last = Q(**{f"{unique.lstrip('-')}__{step}": values[unique.lstrip("-")]})
     for column in first:
         # A row after the position has a later value in this column, or the same value and a later
-        # id. The separate condition on the column tells both databases where in the index to begin.
+        # id. The separate condition on the column tells SQLite and PostgreSQL where in the index to
+        # begin.
         name = column.lstrip("-")
         rows = rows.filter(**{f"{name}__{step}e": values[name]})
         last |= Q(**{f"{name}__{step}": values[name]})

@@ -97,7 +97,7 @@ def confirm_page(
 def unless_unchanged(
     request: HttpRequest, tag: str, render: Callable[[], HttpResponse]
 ) -> HttpResponse:
-    """Respond to a polling script: 304 if it already has this tag, else the rendered response."""
+    """Respond to a polling script: with 304 if it has this tag, else with what `render` returns."""
     quoted = quote_etag(tag)
     unchanged = request.headers.get("If-None-Match") == quoted
     response = HttpResponse(status=304) if unchanged else render()
@@ -111,7 +111,8 @@ def first_time(request: HttpRequest) -> Iterator[bool]:
     """Yield whether this is a form's first submission, not a double click or a reload.
 
     Each form has its own token. If the block fails, the token is released and the form can be
-    submitted again. Without a valid token or a cache, every submission counts as the first.
+    submitted again. If the token is invalid or the cache is down, every submission counts as the
+    first.
     """
     token = request.POST.get("form_token", "")
     name = f"form-{token}"

@@ -64,7 +64,7 @@ class Site(UnfoldAdminSite):
     def admin_view(
         self, view: Callable[..., HttpResponseBase], cacheable: bool = False
     ) -> Callable[..., HttpResponseBase]:
-        """Return to the form after signing in, if the session had ended when it was submitted.
+        """Take people back to the form after sign-in if their session ended before they sent it.
 
         Django would redirect to the URL that the form posts to, but most buttons post to URLs that
         are not pages.

@@ -21,7 +21,7 @@ MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 32
 MAX_VALUES = 10_000  # names and values, across all levels
 JSON = "application/json"  # the only content type; Accept is not negotiated
-REFUSAL = "config.refusal"  # key in request.META for the error of a body that was not received
+REFUSAL = "config.refusal"  # request.META key for the error if the body was not received
 UNSENDABLE = re.compile("[\0\ud800-\udfff]")
 # One name or value, and the separators after it. Possessive quantifiers prevent backtracking.
 TOKEN = re.compile(r'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[^\s,:\[\]{}"]++)[\s,:\]}]*+', re.DOTALL)

@@ -84,7 +84,7 @@ def error_schema(description: str, **more: Schema) -> Schema:
 def schemas() -> dict[str, Schema]:
     """Return the schemas of all error bodies, by name.
 
-    Call this only after every view, and with it every error class, has been imported.
+    Call this only after all views have been imported, because they import all error classes.
     """
     return {
         "Error": error_schema("An error response."),
@@ -98,7 +98,7 @@ def schemas() -> dict[str, Schema]:
 
 
 class ErrorAnswer(NamedTuple):
-    """An error shared by many operations: its name and schema in the document, and an example."""
+    """An error that many operations share: its name and schema in the document, and an example."""
 
     name: str
     schema: str

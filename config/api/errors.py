@@ -1,4 +1,4 @@
-"""API errors and their bodies, which only this module builds.
+"""API errors. Only this module builds their bodies.
 
 Specification: Errors, Response envelope.
 """
@@ -149,7 +149,7 @@ def faults(detail: Any, path: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
 
 
 def is_temporary(error: BaseException) -> bool:
-    """Return whether the cause is a database outage or a locked row. A retry may then succeed.
+    """Return whether a database outage or a locked row caused an error. A retry may then succeed.
 
     Lock timeouts are logged here, outages elsewhere.
     """

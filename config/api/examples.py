@@ -92,7 +92,10 @@ def example(schema: Schema, schemas: dict[str, Schema], name: str = "") -> Any:
 
 
 def own_name(owner: str, name: str) -> str:
-    """Prefix `id`, and any name with an example for this owner, with the owner's name."""
+    """Return the name under which a property's example is looked up.
+
+    It begins with the owner's name for `id`, and for properties that VALUES lists with this owner.
+    """
     both = f"{owner}.{name}"
     return both if name == "id" or both in VALUES else name
 

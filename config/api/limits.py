@@ -1,4 +1,4 @@
-"""Limit calls per window, and replies in flight. Specification: Limits."""
+"""Limit calls per time window, and replies awaited at the same time. Specification: Limits."""
 
 import hashlib
 import heapq
@@ -24,7 +24,7 @@ from config.metrics import Counter
 Command = tuple[str | int, ...]
 Amount = tuple[str, int, int]  # a counter, what to add to it, and its lifetime in seconds
 
-UNBOUNDED = 2**31 - 1  # connections to Redis; each thread uses at most one at a time
+UNBOUNDED = 2**31 - 1  # no limit on connections to Redis: each thread uses at most one
 CALL = "config.call"  # key in request.META for the request's Call
 MOST_USERS = 10_000  # maximum number of remembered keys; beyond it, all are forgotten
 SPARE = 5  # seconds by which a counter outlives its window, because machines' clocks differ
@@ -158,7 +158,7 @@ def configured() -> SharedCounters | OwnCounters:
 
 counters = configured()
 CACHE_ERRORS = counters.errors
-users: dict[bytes, str] = {}  # the id of each recent key's user, by `digest`
+users: dict[bytes, str] = {}  # user ids of recent API keys, by the key's `digest`
 outage = Outage(counters.check, CACHE_ERRORS)
 
 
@@ -172,9 +172,9 @@ class Counted(NamedTuple):
 
 
 def increment(*calls: tuple[str, str, Rate]) -> Sequence[Counted | None]:
-    """Add a call to the window of each name and key. The results are None while the cache is down.
+    """Count a call in the current window of each limit. The results are None if the cache is down.
 
-    Each key has its own offset, so that not all windows begin at the same time.
+    The windows of each key have their own offset, so that not all begin at the same time.
     """
     if outage.under_way:
         return [None] * len(calls)
@@ -226,7 +226,7 @@ class Call:
 
     def __init__(self) -> None:
         self.counted: dict[str, Counted | None] = {}  # by the name of the limit
-        # The probable user's id and count, which the check of the key has yet to confirm
+        # The id and count of the probable user, until the key is checked: the guess may be wrong
         self.early: tuple[str, Counted | None] | None = None
 
 
@@ -234,8 +234,8 @@ def count_address(request: HttpRequest, address: str) -> None:
     """Count a request by its address, and by its probable user. Raises TooManyRequests.
 
     The address is counted before the key is checked, so the user is not known yet. But a process
-    remembers the users of recent keys, and counts both in one round trip. `settle` undoes the
-    user's count unless the key turns out to be valid.
+    remembers the users of recent keys, so it can count address and user in one round trip. Unless
+    `count_user` confirms the user's count, `settle` undoes it.
     """
     call, rate, of_user = request.META[CALL], settings.RATE_LIMIT_IP, settings.RATE_LIMIT_USER
     if not rate:
@@ -284,7 +284,7 @@ def settle(request: HttpRequest, *, forget: bool = True) -> None:
 
 
 def remember(request: HttpRequest, user: str) -> None:
-    """Remember whose key the request has, if that can save a round trip."""
+    """Remember the user of a request's key, if that can save the next request a round trip."""
     if counters.remote and settings.RATE_LIMIT_IP:
         if len(users) >= MOST_USERS:
             users.clear()

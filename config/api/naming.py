@@ -1,8 +1,8 @@
-"""Convert snake_case names to the camelCase names of the wire. Only this module does so."""
+"""Convert snake_case names to the camelCase names in JSON. Only this module does so."""
 
 
 def camel(name: str) -> str:
-    """Convert a Python name to its name on the wire: `created_at` to `createdAt`."""
+    """Convert a Python name to its name in JSON: `created_at` to `createdAt`."""
     first, _, rest = name.partition("_")
     return first + capitalized(rest)
 

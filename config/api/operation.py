@@ -14,7 +14,7 @@ from rest_framework import serializers
 from config.api.serializers import Shape
 
 OK = 200  # also after a creation: the specification's status table has no 201
-SUCCESS = "success"  # if the specification gives no text
+SUCCESS = "success"  # the message if the specification gives none
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Succeeded(serializers.BooleanField):
 
 
 class Declared(NamedTuple):
-    """An operation's shapes, and the message of its success body."""
+    """What @operation declares: the shapes of the bodies and the query, and the success message."""
 
     answer: type[Shape]
     body: type[Shape] | None
@@ -47,7 +47,7 @@ class Declared(NamedTuple):
 
 @cache
 def enveloped(record: type[Shape]) -> type[serializers.Serializer[Any]]:
-    """Build the shape of a record's success body, for the OpenAPI document."""
+    """Build the shape of a success response with this record, for the OpenAPI document."""
     name = f"{record.__name__.removesuffix('Record')}Answer"
     made = type(
         name,

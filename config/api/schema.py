@@ -1,4 +1,4 @@
-"""Complete the OpenAPI document with what shapes do not define: names, errors and examples."""
+"""Complete the OpenAPI document with what serializers do not define: names, errors, examples."""
 
 from typing import Any
 

@@ -1,7 +1,8 @@
-"""Wire shapes, with Python names inside and camelCase names outside.
+"""Shapes: the serializers that define the API's bodies and query parameters.
 
-`Shape.write` takes a mapping with the names of the fields, an object with attributes of these
-names, or a list of either. `Record.write` also takes a queryset, read with one `values_list`.
+Their fields have Python names in the code and camelCase names in JSON. `Shape.write` takes a
+mapping whose keys are the fields' Python names, an object with attributes of these names, or a list
+of either. `Record.write` also takes a queryset, and reads it with one `values_list`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,7 +22,7 @@ from config.database.prepared import Given, prepared
 
 
 class Slot(NamedTuple):
-    """The source of a wire field: its columns and a function of them, or a nested shape."""
+    """The source of a JSON field: its columns and maybe a function of them, or a nested shape."""
 
     name: str
     columns: tuple[str, ...]
@@ -40,7 +41,7 @@ class Computed(NamedTuple):
 
 
 class Shape(serializers.Serializer[Any]):
-    """A wire shape that is not tied to a model.
+    """A shape that is not tied to a model.
 
     Three attributes are for the OpenAPI document. `open_points` maps fields, by Python name, to
     their open points. `example` is set if the fields' own examples do not fit together. `rule`
@@ -54,7 +55,7 @@ class Shape(serializers.Serializer[Any]):
     default_error_messages = wire.expected("object")
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """Rename the fields for the wire. The source of a field defaults to its Python name."""
+        """Give the fields their JSON names. The source of a field defaults to its Python name."""
         renamed = {}
         for name, field in super().get_fields().items():
             outside = camel(name)
@@ -75,7 +76,7 @@ class Shape(serializers.Serializer[Any]):
     @classmethod
     @cache
     def slots(cls) -> tuple[Slot, ...]:
-        """Return the source of each wire field, computed once per class."""
+        """Return the source of each JSON field, computed once per class."""
         made = []
         for name, field in cls().fields.items():
             inner = getattr(field, "child", field)
@@ -104,7 +105,7 @@ class Shape(serializers.Serializer[Any]):
 
 
 class Record(Shape, serializers.ModelSerializer[Any]):
-    """The wire format of a model's row."""
+    """A shape that represents a row of a model."""
 
     serializer_field_mapping = {
         **serializers.ModelSerializer.serializer_field_mapping,
@@ -137,9 +138,9 @@ class Record(Shape, serializers.ModelSerializer[Any]):
     @classmethod
     @cache
     def parts(cls) -> tuple[Callable[[Sequence[Any]], dict[str, Any]], tuple[Computed, ...]]:
-        """Return a function that turns a row of `paths` into a record without its computed fields.
+        """Return a function that turns a row of `paths` into a record, and the computed fields.
 
-        Also returns those fields, which are computed afterwards.
+        The function does not fill in the computed fields. Its caller does that.
         """
         slots = cls.slots()
         ends = list(accumulate(len(slot.columns) for slot in slots))
@@ -186,8 +187,9 @@ class Record(Shape, serializers.ModelSerializer[Any]):
 class Reading:
     """Records that a prepared statement reads.
 
-    `narrow` restricts the rows that a viewset starts from. A value in it that varies must be a
-    `Given`. `known` replaces columns of other tables, by path, with values that the caller knows.
+    `narrow` restricts the rows that a viewset starts from. If a value in it differs between calls,
+    it must be a `Given`. `known` maps the paths of other tables' columns to values that the caller
+    already knows, so that these columns are not read.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Subqueries with custom SQL that collects rows first, unnests ids or counts rows."""
+"""Subqueries with custom SQL: one is run in full first, one unnests ids, and one counts rows."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from django.db.models import IntegerField, QuerySet, Subquery
 
 
 class Collected(Subquery):
-    """A subquery whose rows PostgreSQL collects first, regardless of how many it expects."""
+    """A subquery that PostgreSQL runs in full first, however many rows it expects."""
 
     def as_postgresql(self, compiler: Any, connection: Any, **options: Any) -> Any:
         """Collect the rows in an array.
@@ -19,7 +19,7 @@ class Collected(Subquery):
 
 
 class Unnested(Subquery):
-    """The ids from a subquery that runs for each outer row. Repeats the outer row for each id."""
+    """A subquery of ids that runs for each outer row. The outer row is repeated for each id."""
 
     template = "unnest(ARRAY(%(subquery)s))"
     set_returning = True

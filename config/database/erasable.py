@@ -21,7 +21,10 @@ class PresentRows(models.Manager[RowT]):
 
 
 class ErasableRow(Row):
-    """A row that is hidden, then deleted. `everything`, joins and cascades find hidden rows."""
+    """A row that is first hidden and later deleted.
+
+    The manager `everything`, joins and cascades still find hidden rows.
+    """
 
     erased_at = models.DateTimeField(null=True, editable=False)
     purge_at = models.DateTimeField(null=True, editable=False)

@@ -4,8 +4,8 @@ Handing a request to another thread and back costs about as much as answering a 
 the event loop's thread receives nothing while it answers a request. So a request must not wait on
 that thread. It raises MustWait instead, and starts again in another thread.
 
-With PostgreSQL or Redis, that thread answers only reads. A write that has begun cannot start again,
-so it could wait for the server for a long time.
+With PostgreSQL or Redis, that thread answers only reads. A write that has begun must not start
+again in another thread, so it might have to wait for the server for a long time.
 """
 
 import threading
@@ -13,10 +13,10 @@ import time
 from typing import Any
 
 LONGEST = 0.05  # seconds; a request that has run longer must not wait on the event loop's thread
-# Seconds for which other threads answer all requests after a request took longer than LONGEST on
-# the event loop's thread. If the first request after a pause is too slow again, the next pause is
-# twice as long, because the database keeps running the abandoned statement while another thread
-# repeats it.
+# If a request takes longer than LONGEST on the event loop's thread, other threads answer all
+# requests for PAUSE seconds. If the first request after a pause is too slow again, the next pause
+# is twice as long (up to LONGEST_PAUSE), because the database keeps running the abandoned statement
+# while another thread repeats it.
 PAUSE, LONGEST_PAUSE = 1.0, 32.0
 
 
@@ -45,7 +45,8 @@ class Inline:
     def begin(self) -> float:
         """Begin a request on the event loop's thread, and return its start time.
 
-        Raises MustWait during a pause. A wait after the first LONGEST seconds raises it, too.
+        Raises MustWait during a pause. Later, MustWait is also raised if the request would have to
+        wait beyond its first LONGEST seconds.
         """
         now = time.monotonic()
         if now < self.paused_until:
@@ -60,7 +61,7 @@ class Inline:
         return max(0.0, self.until - time.monotonic())
 
     def proceed(self) -> None:
-        """Let the request run to its end on this thread, and wait as in any other thread.
+        """Let the request finish on this thread, and wait as long as it could in another thread.
 
         Call this before the request writes, because it must not write twice.
         """

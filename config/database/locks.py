@@ -140,7 +140,7 @@ def insist(
 
     `until` is a time on the monotonic clock. After that time, or once the worker has been asked to
     stop, the error is raised. With `while_stopping`, the retries continue while the worker stops.
-    Use it for claims that expire before the worker has to exit.
+    Use `while_stopping` only if `until` comes before the worker has to exit.
     """
     waiting, pauses = threading.Event(), chain(PAUSES, repeat(PAUSES[-1]))
     while True:

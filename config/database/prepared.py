@@ -1,15 +1,16 @@
 """Statements that are compiled once and run many times.
 
 Building and compiling a queryset costs far more than running it. `prepared` takes a function that
-builds a queryset, and calls it once for each shape (see below):
+builds a queryset, calls it once, and keeps the compiled statement for all later runs:
 
     CHATBOT = prepared(lambda: Chatbot.objects.filter(pk=Given("id", UUIDField())))
 
     chatbot = CHATBOT.first(id=chatbot_id)
 
-Keyword arguments are the given values. Positional arguments are passed to the function and choose
-a shape, such as a limit or the columns to read. Everything else that the function computes is fixed
-on the first run, so a time or a uuid in it must be a `Given`.
+A `Given` stands for a value that each run supplies as a keyword argument. Positional arguments,
+such as a limit or the columns to read, are passed to the function. Each combination of them is a
+shape: a variant of the statement that is built and compiled separately. Everything else that the
+function computes is fixed on the first run, so a time or a uuid in it must be a `Given`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -51,25 +52,25 @@ __all__ = [
     "update_each",
 ]
 
-SHAPES = 128  # maximum shapes per statement; beyond it, the least recently used is dropped
+SHAPES = 128  # maximum shapes kept per statement; the least recently used is dropped first
 ResultT = TypeVar("ResultT")
 RowT = TypeVar("RowT", bound=Model)
 Rows = TypeVar("Rows", bound="QuerySet[Any, Any]")
 
 
 class Prepared(Generic[ResultT]):
-    """A statement in all its shapes. Threads may share it."""
+    """A statement with all of its shapes. Threads may share it."""
 
     def __init__(self, compile_shape: Callable[..., Statement]) -> None:
         self.compile_shape = compile_shape
         self.statement = lru_cache(SHAPES)(self.compile)
 
     def compile(self, vendor: str, *shape: Any) -> Statement:
-        """Compile a shape for the kind of database that this thread is connected to."""
+        """Compile one shape of the statement for this thread's database backend."""
         return self.compile_shape(*shape, database=connections[DEFAULT_DB_ALIAS])
 
     def execute(self, shape: tuple[Any, ...], given: dict[str, Any]) -> tuple[list[Any], int]:
-        """Run a shape. Returns the results and the number of rows."""
+        """Run one shape of the statement. Returns the results and the number of rows."""
         database = connections[DEFAULT_DB_ALIAS]
         return self.statement(database.vendor, *shape).execute(given, database)
 
@@ -92,7 +93,7 @@ class PreparedWrite(Prepared[tuple[Any, ...]]):
     """A statement that changes rows. It sends no signals."""
 
     def execute(self, shape: tuple[Any, ...], given: dict[str, Any]) -> tuple[list[Any], int]:
-        """Run a shape. A failure inside a transaction marks it for rollback, as in Django."""
+        """Run one shape. A failure marks the enclosing transaction for rollback, as in Django."""
         database: Any = connections[DEFAULT_DB_ALIAS]  # Any: one of our wrappers
         with database.writing(), mark_for_rollback_on_error(using=DEFAULT_DB_ALIAS):
             return super().execute(shape, given)
@@ -127,10 +128,10 @@ class Write(NamedTuple):
 def together() -> Iterator[None]:
     """Join the writes of `insert`, `update_columns` and `write` into one statement.
 
-    The statement is sent after the block, in one round trip with the next statement or with COMMIT,
-    which raises its error. The writes must not depend on each other, and no row may be written
-    twice. All other statements in the block run immediately. On SQLite, the writes also run
-    immediately, because they need no round trip.
+    The statement is sent after the block, in one round trip with the next statement or with COMMIT.
+    If it fails, that next statement or COMMIT raises the error. The writes must not depend on each
+    other, and no row may be written twice. All other statements in the block run immediately. On
+    SQLite, the writes also run immediately, because they need no round trip.
     """
     database: Any = connections[DEFAULT_DB_ALIAS]  # Any: one of our wrappers
     if not database.joins_writes or database.waiting_writes is not None:
@@ -153,12 +154,12 @@ def together() -> Iterator[None]:
 
 @lru_cache(256)
 def joined(writes: tuple[tuple[str, bool], ...]) -> Statement:
-    """Join writes, given by their SQL, into one statement whose results are discarded.
+    """Join writes into one statement whose results are discarded.
 
-    Each write that is marked with true must change a row. Otherwise the statement fails, so that a
-    COMMIT sent with it is not run. The texts of these errors follow the writes' parameters.
-    PostgreSQL has no function that raises an error, but it refuses to convert such a text into a
-    number.
+    `writes` contains the SQL of each write, and whether the write must change a row. If one that
+    must do so changes no row, the whole statement fails, and a COMMIT sent with it is not run.
+    PostgreSQL has no function that raises an error, so the statement tries to convert the error's
+    text to a number. These texts are parameters that follow the parameters of the writes.
 
     PostgreSQL runs all writes on the same snapshot, and checks foreign keys after the last one.
     """
@@ -183,19 +184,19 @@ def prepared(
 
 
 def prepared_update(build: Callable[..., Update]) -> PreparedWrite:
-    """Prepare the UPDATE that a function builds. A `Given` that it assigns may be None."""
+    """Prepare the UPDATE that a function builds. The values assigned to columns may be None."""
     return PreparedWrite(lambda *shape, database: compile_update(build(*shape), database))
 
 
 def prepared_delete(build: "Callable[..., QuerySet[Any, Any]]") -> PreparedWrite:
-    """Prepare a DELETE of the rows of the queryset that a function builds. It does not cascade."""
+    """Prepare a DELETE of the rows that a function selects. It does not cascade."""
     return PreparedWrite(lambda *shape, database: compile_delete(build(*shape), database))
 
 
 def page(rows: Rows) -> Rows:
-    """Slice a queryset, or a subquery, by a `limit` and an `offset` that each run supplies.
+    """Slice a queryset or a subquery by `limit` and `offset`, which each run supplies.
 
-    Pass a limit that rarely changes as a shape instead, because the database then plans for it.
+    If a limit rarely changes, make it part of the shape instead, so that the database plans for it.
     """
     sliced: Rows = rows[WINDOW[0] : WINDOW[1]]
     return sliced
@@ -222,9 +223,9 @@ _update_columns = prepared_update(_columns)
 def insert(*rows: Model, **computed: Expression) -> None:
     """Store new rows of one model in one statement. Raises IntegrityError.
 
-    The database computes generated columns and columns with an expression, which is passed here or
-    comes from the field itself. The statement is cached, so the expression must not contain values
-    that change between calls.
+    The database computes generated columns, and columns for which an expression is passed here or
+    returned by the field's `pre_save`. The statement is cached, so the expression must not contain
+    values that change between calls.
     """
     given = {}
     for number, row in enumerate(rows):
@@ -251,8 +252,8 @@ def update_columns(row: Model, names: Iterable[str]) -> None:
 def update_each(model: type[Model], rows: Mapping[Any, Mapping[str, Any]]) -> None:
     """Update the same columns of several rows. `rows` maps each primary key to the new values.
 
-    One statement runs many times. For each column, Django's bulk_update would build a CASE over all
-    rows.
+    This runs one statement many times. Django's bulk_update would build one long statement, with a
+    CASE over all rows for each column.
     """
     if not rows:
         return
@@ -293,7 +294,7 @@ def listed(name: str, values: Iterable[Any]) -> tuple[int, dict[str, Any]]:
     """Return the size and the given values of a list for `among`.
 
     The last value is repeated until the size is a power of two, so that a statement has few shapes.
-    An empty list has size 0, which needs a shape without the lookup.
+    An empty list has size 0, for which the queryset must be built without the lookup.
     """
     found = list(values)
     size = 1 << (len(found) - 1).bit_length() if found else 0

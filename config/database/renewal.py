@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 class Renewal:
     """Renews claims in one thread, which runs only while there are claims.
 
-    `renew` is called every `every` seconds, and extends the leases of the given claims.
+    Every `every` seconds, `renew` is called with the current claims, and extends their leases.
     """
 
     def __init__(self, renew: Callable[[list[UUID]], object], *, every: float) -> None:

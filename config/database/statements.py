@@ -34,7 +34,7 @@ from django.db.transaction import TransactionManagementError
 
 # Any, below: a database wrapper, a compiler or a model's field. Django's stubs do not type them.
 Row = tuple[Any, ...]
-WINDOW = 2_000_000_011, 2_100_000_011  # the slice of `page`, which `with_window` replaces
+WINDOW = 2_000_000_011, 2_100_000_011  # marks the slice of `page`; `with_window` replaces it
 decode_json = JSONDecoder().decode
 WINDOW_SQL = f"LIMIT {WINDOW[1] - WINDOW[0]} OFFSET {WINDOW[0]}"
 # Matches the text of a time or a uuid. SQLite's parameters contain both as text.
@@ -47,7 +47,7 @@ class Slot:
 
     name: str
     field: Any
-    stored: bool  # assigned to a column, so that None becomes NULL
+    stored: bool  # the value is assigned to a column, so None becomes NULL
 
     @property
     def form(self) -> tuple[str, bool]:
@@ -98,10 +98,10 @@ class Update:
 
 @dataclass(frozen=True)
 class Insert:
-    """An INSERT of one or more rows of a model. `place` names the values.
+    """An INSERT of one or more rows of a model.
 
-    The values are supplied when the statement runs, except for the columns in `computed`, which the
-    database computes.
+    The database computes the columns in `computed`. The values of all other columns are supplied
+    when the statement runs, under the names that `place` returns.
     """
 
     model: type[Model]
@@ -125,7 +125,7 @@ class Statement:
 
     @cached_property
     def slots(self) -> dict[str, Slot]:
-        """Map each name to its slot. The value of a name that occurs twice is converted once."""
+        """Map each name to its slot. If a name occurs twice, its value is converted only once."""
         slots = {part.name: part for part in self.parameters if isinstance(part, Slot)}
         for part in self.parameters:
             if isinstance(part, Slot) and part.form != slots[part.name].form:
@@ -155,7 +155,7 @@ class Statement:
         return self.read(fetched, database) if self.read else [], count
 
     def run_later(self, values: list[Any], database: Any) -> None:
-        """Run a statement in the round trip of the next one, or of COMMIT. Discards its results."""
+        """Run a statement in one round trip with the next one or COMMIT. Discards its results."""
         if database.queries_logged or database.execute_wrappers:
             self.run(values, database)
         else:
@@ -234,7 +234,7 @@ def compile_delete(rows: "QuerySet[Any, Any]", database: Any) -> Statement:
 
 
 def checked(sql: str, parameters: Iterable[Any]) -> tuple[str, tuple[Any, ...]]:
-    """Refuse computed constants, which later runs would reuse. Raises TypeError."""
+    """Raise TypeError for a constant that was computed, because later runs would reuse it."""
     for part in parameters:
         plain = isinstance(part, (Slot, str, int, float, timedelta, type(None)))
         if not plain or (isinstance(part, str) and COMPUTED.fullmatch(part)):

@@ -1,4 +1,4 @@
-"""Record in the audit trail those changes that send none of Django's signals.
+"""Record changes in the audit trail if they send no Django signals.
 
 django-auditlog listens to the signals of `Model.save` and `delete`. Prepared statements and
 `QuerySet.update` send no signals, so the functions that run them for audited rows call this module.

@@ -1,8 +1,9 @@
-"""One deadline for a whole exchange, enforced by the sockets and by the name look-up.
+"""One deadline for a whole exchange: the name look-up, the request and the response.
 
 A socket's timeout bounds a single step, and a peer that sends slowly can cause any number of steps.
-So before every step, the timeout is set to the time left. The deadline is a context variable: it
-also applies to a connection kept from an earlier exchange, and each thread has its own deadline.
+So before every step, the timeout is set to the time left. The deadline is a context variable, so it
+also applies to a connection that was kept from an earlier exchange, and each thread has its own
+deadline.
 """
 
 import ipaddress
@@ -22,8 +23,8 @@ Addresses = tuple[Address, ...]
 WAITING = "while waiting for the response"
 LOOK_UP_SECONDS = 3.0
 LOOK_UPS = 256  # maximum concurrent look-ups; a dead name server blocks a thread for a long time
-# Of LOOK_UPS, this many are reserved for names whose latest look-up succeeded, so that names
-# without a response never occupy all threads.
+# Of LOOK_UPS, this many are reserved for names whose latest look-up succeeded, so that names that
+# get no response never occupy all threads.
 KEPT_FREE = 64
 NAMES_KNOWN = 4_096  # maximum number of remembered names whose latest look-up succeeded
 
@@ -156,7 +157,8 @@ def _asked(host: str) -> Future[Addresses]:
         answer: Future[Addresses] = Future()
         threading.Thread(target=_ask, args=(host, answer), name="look-up", daemon=True).start()
         _asking[host] = answer
-        # Added again on success, so a name without a response takes a reserved thread only once.
+        # The name is added again when its look-up succeeds. So a name whose look-ups no longer get
+        # a response takes a reserved thread only once.
         _found.pop(host, None)
         return answer
 

@@ -1,4 +1,4 @@
-"""Map the errors that an exchange raises to a closed set of reasons."""
+"""Sort the errors that requests and their responses raise into a fixed set of reasons."""
 
 import errno
 import http.client

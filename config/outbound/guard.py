@@ -19,8 +19,8 @@ from config.outbound.deadline import Address
 from config.outbound.failures import AddressNotAllowed
 
 LONGEST = 2_048  # characters of a URL
-# Networks that are never public. Which of them ipaddress treats as global depends on the version of
-# Python.
+# Networks that are never public. Which of them ipaddress treats as global depends on the Python
+# version.
 NOT_PUBLIC = tuple(
     ipaddress.ip_network(text)
     for text in (
@@ -65,7 +65,7 @@ def judge(address: Address) -> None:
 def check_url(url: str) -> None:
     """Check that webhooks can and may be sent to a URL. Raises ValueError with the broken rule.
 
-    A name that resolves to a forbidden address passes: names are resolved when sending.
+    A name that resolves to a forbidden address passes, because names are resolved when sending.
     Specification: Events, rule 3.
     """
     _check_text(url)

@@ -36,13 +36,15 @@ Judge = Callable[[Address], None]
 
 KEPT = 1_024  # idle connections: two per worker thread, with the default WORKER_CONCURRENCY
 HOSTS = 1_024  # hosts whose connection settings urllib3 keeps; the settings are small
-AT_ONCE = 0.5  # seconds: a connection that closes sooner was stale; a round trip takes up to 0.3 s
+# Seconds. If the peer closes a kept connection sooner than this after a request begins, the
+# connection had gone stale. (A round trip takes up to 0.3 s.)
+AT_ONCE = 0.5
 # Maximum bytes in the heads of a response and its interim responses together. Node's client
 # accepts 16 KiB.
 HEAD_BYTES = 32 * 1024
 PIECE_BYTES = 16 * 1024
 
-# urllib3's warnings quote whole URLs, and report nothing that is a fault here: only heads that are
+# urllib3's warnings quote whole URLs, and what they report is not a fault here: heads that are
 # partly malformed, and more concurrent connections than are kept.
 logging.getLogger("urllib3").setLevel(logging.ERROR)
 
@@ -236,7 +238,7 @@ class _Adapter(HTTPAdapter):
 
 class _Session(requests.Session):
     def get_redirect_target(self, resp: requests.Response) -> None:
-        # Report no redirect: even with redirects off, requests would read the whole body of one.
+        # Never report a redirect, or requests would read its whole body, even with redirects off.
         return None
 
 

@@ -1,4 +1,4 @@
-"""An in-process broker without polling, and quick reconnects to a lost broker."""
+"""An in-process broker that does not poll, and quick reconnects to an external broker."""
 
 import threading
 from typing import Any

@@ -20,7 +20,7 @@ from config.database.postgresql.outage import outage
 NOTICED_WITHIN = 0.8  # seconds within which a database outage must be detected
 
 UNAVAILABLE = "unavailable"
-WRITE_EVERY = 1.0  # seconds for which a successful test write counts
+WRITE_EVERY = 1.0  # seconds for which the result of a successful test write is reused
 BUSY_SECONDS = 0.3
 LEAST_FREE = 1024 * 1024  # free bytes on the disk; with fewer, the next message may not fit
 
@@ -50,8 +50,8 @@ def database_state() -> str:
 def takes_writes() -> bool:
     """Return whether the database accepts writes, by writing to it.
 
-    The probe is public and may be called at any rate, so a successful write counts for WRITE_EVERY
-    seconds. A failed write is repeated by the next probe.
+    Anyone may call the probe as often as they like, so the result of a successful write is reused
+    for WRITE_EVERY seconds. After a failed write, the next probe tries again.
     """
     global _wrote_at
     if time.monotonic() - _wrote_at < WRITE_EVERY:
@@ -79,9 +79,9 @@ def write_a_row() -> None:
 def write_to_file() -> None:
     """Increment the unused `user_version` of the embedded database.
 
-    SQLite would skip writing a row that does not change. If another process is writing, nothing
-    is written, because the database evidently accepts writes. Raises sqlite3.Error, or OSError if
-    the disk is full.
+    If a row were updated without being changed, SQLite would write nothing. If another process is
+    writing, this function writes nothing, because the database evidently accepts writes. Raises
+    sqlite3.Error, or OSError if the disk is full.
     """
     path = connection.settings_dict["NAME"]
     if shutil.disk_usage(Path(path).parent).free < LEAST_FREE:

@@ -1,8 +1,8 @@
 """Detect dead workers. Each worker holds a lock that is released when the worker dies.
 
 With PostgreSQL, this is a session-level advisory lock on a dedicated connection. In a machine-bound
-installation, it is a lock on a file, which also keeps out a second worker. With PostgreSQL but
-without Redis, a worker holds both.
+installation, which is one without PostgreSQL or without Redis, it is a lock on a file, which also
+keeps out a second worker. With PostgreSQL but without Redis, a worker holds both.
 """
 
 import secrets
@@ -19,8 +19,8 @@ from config.database.postgresql.outage import outage
 from config.runtime.state import is_locked, locked
 
 ME = str(secrets.randbelow(2**31 - 2) + 1)  # names this process; fits PostgreSQL's int4 lock keys
-# Seconds for which a worker holds its own lock before it declares others dead. After a restart of
-# the database or of all workers, the others may still be about to take their locks.
+# A worker declares others dead only after it has held its own lock for this many seconds. After a
+# restart of the database or of all workers, the others may still be about to take their locks.
 PATIENCE = 2.0
 NAMESPACE = 0x77656268  # the first key of our advisory locks
 HELD = """FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = %s
@@ -90,8 +90,8 @@ class DatabaseLife:
         outage.check()
         self.own = psycopg.connect(**connection.get_connection_params(), autocommit=True)
         outage.watch(self.own)
-        # A shared lock, because the server may still keep our broken session, which must not block
-        # this one.
+        # The lock is shared, because the server may not have noticed yet that our old session is
+        # broken. The lock of that session must not block this one.
         self.own.execute("SELECT pg_advisory_lock_shared(%s, %s)", (NAMESPACE, int(ME)))
         self.since = time.monotonic()
 

@@ -21,7 +21,7 @@ SECRETS = re.compile(
     re.IGNORECASE,
 )
 # Every match contains one of these strings, so the regular expression runs only if one of them is
-# found. Searching for them takes a twentieth of its time.
+# found. Searching for them takes a twentieth of the time that the regular expression takes.
 MARKS = ("cbk_", "bearer", "token", "authorization", "secret", "password", "key", "://")
 logging._srcfile = None  # the documented way to skip finding the caller of each log call
 logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
@@ -79,11 +79,11 @@ class ToldFilter(logging.Filter):
 class BoundFilter(logging.Filter):
     """Pass a few of the lines that anyone can cause, and summarize the rest in one line.
 
-    Such lines are the records marked as `bounded`, and those about requests that Django refuses,
-    for example because of an unknown Host header.
+    These are the records marked as `bounded`, and records about requests that Django refuses, for
+    example because of an unknown Host header.
     """
 
-    MOST, WINDOW = 10, 10.0  # maximum lines of one kind per window, and its length in seconds
+    MOST, WINDOW = 10, 10.0  # maximum lines of a kind in a window; a window's length in seconds
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The state folder of an installation, closed to other users: secrets, locks and the database."""
+"""An installation's state folder: its secrets, locks and database, closed to other users."""
 
 import fcntl
 import os
@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-OURS = ("*.sqlite3*", "*.lock", "*secret_key*", "*encryption_key*")  # files of the state folder
+OURS = ("*.sqlite3*", "*.lock", "*secret_key*", "*encryption_key*")  # in the state folder
 
 
 def obstacle(folder: Path) -> str:

@@ -27,7 +27,7 @@ def version(base_dir: Path) -> str:
 
 
 def is_collected(folder: Path) -> bool:
-    """Return whether a folder has all files of its version. The manifest is written last."""
+    """Return whether a folder is complete: whether it has the manifest, which is written last."""
     return (folder / "staticfiles.json").is_file()
 
 
@@ -35,7 +35,7 @@ class Storage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # it
     """Gives files their hashed names, or their own names until they have been collected."""
 
     def stored_name(self, name: str) -> str:
-        """Return the name that a file is served under."""
+        """Return the name under which a file is served."""
         return str(super().stored_name(name)) if self.hashed_files else name
 
 

@@ -1,4 +1,4 @@
-"""The time that one run of periodic work may take."""
+"""Limit the time that one run of periodic work may take."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -17,9 +17,10 @@ def begin() -> Callable[[], bool]:
 
 
 def run(steps: Iterable[Any]) -> bool:
-    """Take at least one step, then more until the run must end. Returns True if no step is left.
+    """Take steps until none is left or the run must end, but always take the first one.
 
-    A row that another session has locked also ends the run.
+    A row that another session has locked also ends the run. Returns True if the steps were used up
+    before the run had to end.
     """
     must_end = begin()
     with left_if_locked("periodic work"):

@@ -24,7 +24,7 @@ from conversations.admin.menu import rows
 
 @dataclass(frozen=True)
 class Picked:
-    """An account or a chatbot that the user typed, or the reason why none was found."""
+    """The account or chatbot whose name or id the user typed, or the reason why none was found."""
 
     text: str = ""
     id: UUID | None = None

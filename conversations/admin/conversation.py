@@ -31,7 +31,8 @@ KINDS = {
     MessageType.SYSTEM_MESSAGE: "system",
 }
 
-# What `urlize` writes, and its replacement. No text contains either, because quotes are escaped.
+# The attribute that `urlize` writes, and its replacement. No escaped text contains either of them,
+# because its quotes are escaped.
 REL = ' rel="nofollow"', ' rel="noopener nofollow noreferrer"'
 THUMBS = {"positive_count": ("thumb up", "good"), "negative_count": ("thumb down", "bad")}
 SENT = {State.SUCCESS.value: "sent"}  # a state that the page shows under another name
@@ -79,7 +80,7 @@ class Bubble:
     def reaction(self) -> tuple[str, str] | None:
         """Return the label and the CSS class of the visitor's reaction, or None.
 
-        An unknown reaction is its own label and has no class.
+        An unknown reaction is shown as it is, without a class.
         """
         given = self.message.reaction
         return THUMBS.get(counter(given) or "", (given, "")) if given else None
@@ -175,9 +176,9 @@ def other_threads(thread: Thread) -> "QuerySet[Thread]":
 
 
 def neighbors(rows: Any, thread: Thread) -> tuple[Thread | None, Thread | None]:
-    """Find the waiting threads before and after a thread. The longest wait comes first.
+    """Find the threads before and after a thread among the waiting threads, longest wait first.
 
-    A thread that is not waiting precedes all waiting ones. Any: a queryset.
+    A thread that is not waiting counts as coming before all waiting ones. Any: a queryset.
     """
     waiting = rows.waiting().exclude(pk=thread.pk).order_by("waiting_since", "id")
     if not thread.waiting_since:

@@ -1,7 +1,7 @@
 """The home page's figures for a time span, limited to the chatbots that the user may see.
 
-Stored counts are read from Activity, and later hours are counted live. Neither gets slower as the
-total number of messages or deliveries grows.
+The counts of past hours are read from Activity, and the hours that it does not have yet are counted
+live. Neither gets slower as the total number of messages or deliveries grows.
 """
 
 import json
@@ -20,7 +20,8 @@ from conversations.models.activity import DAY, HOUR
 from conversations.services import activity
 from conversations.services.activity import day_of, hour_of
 
-LIVE_MOST = 3 * ONE_HOUR  # figures are missing if no worker has counted for longer than this
+# At most this much time is counted live. If no worker has counted for longer, figures are missing.
+LIVE_MOST = 3 * ONE_HOUR
 CLOCK = timedelta(seconds=1)  # added to the current time, to include rows of the current second
 NAMES = Activity.CONVERSATIONS + Activity.DELIVERIES
 FIVE_MINUTES = timedelta(minutes=5)
@@ -33,13 +34,13 @@ def slot_of(moment: datetime) -> datetime:
 
 @dataclass(frozen=True)
 class Span:
-    """A time span that ends now, and the buckets that its charts show."""
+    """A time span that ends now, divided into the buckets that the charts show."""
 
     name: str
     label: str
     length: timedelta
     step: timedelta
-    floor: Callable[[datetime], datetime]
+    floor: Callable[[datetime], datetime]  # returns the start of the bucket that contains a time
     form: str  # how a bucket's time is formatted
 
     def since(self, now: datetime) -> datetime:
@@ -119,9 +120,9 @@ def read(span: Span, now: datetime, chatbots: list[UUID] | None) -> Figures:
 def stored(
     span: Span, since: datetime, now: datetime, chatbots: list[UUID] | None
 ) -> dict[tuple[int, datetime], Counter[str]]:
-    """Read the stored hours and, if the span shows days, the stored days.
+    """Read the stored counts of hours and, if a bucket is a day, the stored counts of days.
 
-    The keys are the length in hours and the start.
+    Each key is the length of a period in hours, and its start.
     """
     rows: Any = Activity.objects.filter(hours=HOUR, begins_at__gte=since)
     if span.step == ONE_DAY:

@@ -36,7 +36,7 @@ def find(request: HttpRequest, text: str) -> list[SearchResult]:
 
 
 def entries(request: HttpRequest, text: str) -> Iterator[SearchResult]:
-    """Find the entries of the user's menu with a word that begins with the text."""
+    """Find the entries of the user's menu in which a word begins with the text."""
     begun = text.lower()
     for group in navigation(request):
         for item in group["items"]:

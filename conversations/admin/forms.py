@@ -68,9 +68,9 @@ def flag(label: str) -> forms.BooleanField:
 class DetailsForm(forms.Form):
     """The fields of a thread and its visitor that staff can edit.
 
-    The page also contains the values that it was rendered with, in hidden fields. A field counts as
-    changed only if it differs from its hidden field, so a colleague's later edit of another field
-    is not overwritten.
+    Hidden fields contain the values that the page was rendered with. A field counts as changed only
+    if it differs from its hidden field, so saving the form does not overwrite what a colleague has
+    changed in other fields in the meantime.
     """
 
     visitor_name, visitor_email = text("Name"), text("Email")

@@ -88,7 +88,7 @@ def conversations(count: int) -> str:
 
 
 class Inbox(ChatbotRows):
-    """The live list's poll, and the actions on selected threads."""
+    """The actions on selected threads, and the poll with which the page looks for changes."""
 
     actions = ("resolve_selected", "archive_selected", "mark_selected", "tag_selected")
 
@@ -109,7 +109,7 @@ class Inbox(ChatbotRows):
         return [news, *super().get_urls()]
 
     def news(self, request: HttpRequest) -> HttpResponse:
-        """Return the stamps of the rows on a view's first page, or 304 if nothing has changed."""
+        """Return each row's id and state for a view's first page, or 304 if nothing has changed."""
         rows = applied(request, polled_threads(request))
         view = inbox_views.chosen(request.GET.get(VIEW))
         minute = int(timezone.now().timestamp() // 60)
@@ -168,7 +168,7 @@ class Inbox(ChatbotRows):
         return None
 
     def tag_all(self, request: HttpRequest, keys: list[UUID], *, tag: str, how: str) -> None:
-        """Add a tag to threads or remove it, and warn about threads that have too many tags."""
+        """Add a tag to threads or remove it from them. Warns about threads with too many tags."""
         if how == "remove":
             removed = change_each(keys, lambda key: threads.remove_tag(key, tag))
             messages.success(request, f"Tag “{tag}” removed from {conversations(len(removed))}")
@@ -257,7 +257,7 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
 
     @display(description="waiting")
     def waits(self, thread: Thread) -> SafeString:
-        """Show the visitor's waiting time or, without one, the time since the last activity."""
+        """Show how long the visitor has waited, or else how long ago the last activity was."""
         return waited(thread)
 
     @display(description="visitor")

@@ -1,7 +1,7 @@
-"""The inbox's filters. The live list's poll also applies them.
+"""The inbox's filters, which also apply when the page polls for changes.
 
-The filter by tag keeps only the newest threads that match, and the filter by lead only the threads
-of the newest leads. Each keeps at most NEWEST_KEPT of them, which bounds its cost.
+The tag filter keeps only the newest threads that match, and the lead filter only the threads of the
+newest leads. To bound its cost, each of the two keeps at most NEWEST_KEPT threads.
 """
 
 from collections.abc import Callable
@@ -85,7 +85,7 @@ BOUNDED = {"tag", "lead"}
 
 
 def applied(request: HttpRequest, rows: ThreadQuerySet) -> ThreadQuerySet:
-    """Apply the filters that a request names."""
+    """Apply the filters in a request's query string."""
     for name, keep in KEPT.items():
         if value := request.GET.get(name):
             rows = keep(request, rows, value)
@@ -93,7 +93,7 @@ def applied(request: HttpRequest, rows: ThreadQuerySet) -> ThreadQuerySet:
 
 
 class Kept(SimpleListFilter):
-    """A filter that applies one of the functions above, chosen by its parameter's name."""
+    """The base of these filters. It applies the function that KEPT has for a filter's parameter."""
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         """Select the threads that match."""

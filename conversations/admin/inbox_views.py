@@ -1,4 +1,4 @@
-"""The views of the inbox, the number of threads in each, and the state that a live list polls."""
+"""The inbox's views (its tabs): which threads each shows, how many, and what an open page polls."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -57,9 +57,10 @@ def shown(count: int) -> int | str:
 def slices(
     parts: "Iterable[tuple[str, QuerySet[Thread]]]", *columns: str | Case
 ) -> "QuerySet[Any, Any]":
-    """Read several slices of threads in one query, each row with its slice's name first.
+    """Read several slices of threads in one query. Each row begins with the name of its slice.
 
-    SQLite does not allow LIMIT in a part of a UNION, so the limits are in subqueries for the ids.
+    SQLite does not allow LIMIT in a part of a UNION. So the LIMIT of each part is in a subquery
+    that selects the ids.
     """
     named = [
         Thread.objects.filter(pk__in=rows.values("pk"))
@@ -93,14 +94,14 @@ def last_answer(rows: ThreadQuerySet, person: User) -> tuple[datetime, str] | No
 
 
 class News(NamedTuple):
-    """A digest of what a live list shows, and a stamp for each row."""
+    """A digest of what an open page shows, and a stamp for each row (see `stamp`)."""
 
     tag: str
     rows: list[str]
 
 
 def stamp(key: UUID, updated: datetime) -> str:
-    """Identify a row and its state, so that a live list can count the changed rows."""
+    """Identify a row and its state, so that an open page can count the rows that have changed."""
     return f"{key}:{updated.timestamp()}"
 
 

@@ -146,7 +146,7 @@ def failed_count(request: HttpRequest) -> int:
         failed = rows(request, Delivery).filter(
             state=State.FAILED, is_test=False, created_at__gte=since
         )
-        if not person(request).is_superuser:  # uses the index of each chatbot's failures
+        if not person(request).is_superuser:  # lets the index of each bot's failures be used
             failed = failed.filter(failed_of__in=visible_ids(request))
         return capped(failed)
 

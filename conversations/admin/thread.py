@@ -37,7 +37,7 @@ ALREADY_SENT = (
 
 
 def state_tag(thread: Thread, others: list[str]) -> str:
-    """Return the ETag of a thread's poll: the thread's state and the names of the other agents."""
+    """Return the ETag for a poll. It identifies the thread's state and the other agents' names."""
     names = blake2b("\n".join(others).encode(), digest_size=6).hexdigest()
     return quote_etag(f"{thread.last_position}-{thread.updated_at.timestamp()}-{names}")
 
@@ -64,7 +64,7 @@ class ThreadDetailAdmin(ScopedAdmin):
         return [*map(self.route, self.buttons()), *super().get_urls()]
 
     def buttons(self) -> tuple[tuple[str, Any], ...]:
-        """List the routes below a thread, each with the last part of its path and its view."""
+        """List the routes below a thread's URL, each as the last part of its path and its view."""
         return (
             ("reply", require_POST(self.reply)),
             ("mode", require_POST(self.set_mode)),
@@ -96,7 +96,7 @@ class ThreadDetailAdmin(ScopedAdmin):
     def change_view(
         self, request: HttpRequest, thread: Thread, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Show the thread instead of the admin's form, or redirect to the message in the URL."""
+        """Show the thread, not the admin's form. If the URL names a message, redirect to it."""
         if place := conversation.place_of(thread, request.GET.get("message", "")):
             return HttpResponseRedirect(f"{page_url(thread)}{place}")
         return self.show(request, thread)

@@ -25,7 +25,7 @@ def level(span: timedelta) -> tuple[str, str]:
 
 
 def waited(thread: Thread) -> SafeString:
-    """Show the visitor's waiting time or, without one, the time since the last activity."""
+    """Show how long the visitor has waited, or else how long ago the last activity was."""
     waits = thread.waiting_since and not (thread.resolved or thread.archived)
     since = (thread.waiting_since if waits else None) or thread.updated_at
     span = max(timezone.now() - since, timedelta())

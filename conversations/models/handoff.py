@@ -19,7 +19,7 @@ class Handoff(Row):
     asked_at = models.DateTimeField(default=timezone.now)
     answered_at = models.DateTimeField(null=True)  # an agent's first answer
     resolved_at = models.DateTimeField(null=True)
-    came_back_at = models.DateTimeField(null=True)  # at most 7 days after `resolved_at`
+    came_back_at = models.DateTimeField(null=True)  # the visitor wrote again, up to 7 days later
 
     class Meta:
         indexes = [

@@ -49,9 +49,10 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
     def of_page(self, *, backwards: bool = False) -> "ThreadQuerySet":
         """Select a page, latest first. If `backwards`, its offset counts from the end of the list.
 
-        Selects the ids of the page first, so a row before the page costs only an index entry and no
-        joins. The page is then selected from all threads, by these ids only. If this queryset's
-        conditions were repeated, SQLite, which has no statistics here, would read all of its rows.
+        Selects the ids of the page first, so that rows before the page are skipped in the index,
+        without joins. The page is then selected from all threads, by these ids only. If it also
+        repeated the conditions of this queryset, SQLite, which has no statistics here, would read
+        all rows that meet them.
         """
         found = self.latest_first()
         ids = page(found.reverse() if backwards else found).values("pk")
@@ -76,8 +77,8 @@ class Thread(ErasableRow):
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="threads")
     visitor = models.ForeignKey(Visitor, on_delete=models.CASCADE, related_name="threads")
     title = models.CharField(max_length=SHORT, blank=True)
-    # The caller's value. Null if the caller gave none, or after a change to this thread made the
-    # visitor identified or unidentified. `anonymous` in models/visitor.py then derives the value.
+    # The API caller's value. It is null if the caller gave none, or if a later change to the thread
+    # made the visitor identified or unidentified. `anonymous` in models/visitor.py then derives it.
     anonymous = models.BooleanField(null=True)
     escalated = models.BooleanField(default=False)
     important = models.BooleanField(default=False)
@@ -116,7 +117,8 @@ class Thread(ErasableRow):
         verbose_name = "conversation"
         default_manager_name = "objects"
         indexes = [
-            # Without `erased_at`, reading a page would fetch the rows of all earlier pages.
+            # If this index lacked `erased_at`, reading a page would fetch the rows of all earlier
+            # pages.
             models.Index(
                 fields=["chatbot", "-updated_at", "-id", "erased_at"], name="thread_latest"
             ),

@@ -1,4 +1,4 @@
-"""The number of threads of each chatbot, stored because counting 100,000 rows takes too long."""
+"""Each chatbot's number of threads. It is stored, because counting 100,000 rows takes too long."""
 
 from django.db import models
 
@@ -10,9 +10,9 @@ class ThreadCount(models.Model):
 
     Database triggers update it in the transaction that inserts or deletes a thread, so it is
     correct for cascades and bulk statements too. Erasing a thread at first only hides its row, so
-    `services/erasure.py` adjusts the count. Each insertion locks the chatbot's count until it
-    commits, so threads of the same chatbot are created one at a time. Other chatbots are not
-    affected. On SQLite, a migration that rebuilds the threads table drops the triggers and must
+    `services/erasure.py` adjusts the count. Inserting a thread locks the chatbot's count until the
+    transaction ends, so threads of the same chatbot are created one at a time. Other chatbots are
+    not affected. On SQLite, a migration that rebuilds the threads table drops the triggers and must
     create them again.
     """
 

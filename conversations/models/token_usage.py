@@ -38,8 +38,8 @@ class TokenUsage(models.Model):
     def add(*, input_tokens: int, output_tokens: int, **day: Any) -> None:
         """Count a reply's tokens in the transaction that stores the reply.
 
-        `day` contains the values of `chatbot_id`, `model_id` and `day`. The row stays locked until
-        the transaction ends, so call this last.
+        The keyword arguments `chatbot_id`, `model_id` and `day` identify the row. It stays locked
+        until the transaction ends, so call this last.
         """
         given = {"input": input_tokens, "output": output_tokens, **day}
         if not ADD.run(**given):
@@ -48,7 +48,7 @@ class TokenUsage(models.Model):
 
 
 def added() -> Update:
-    """Build the update that counts a reply and its tokens in the row for a model and a day."""
+    """Build the update that adds a reply and its tokens to the row for a bot, model and day."""
     row = TokenUsage.objects.filter(
         chatbot=Given("chatbot_id", models.UUIDField()),
         model_id=Given("model_id", models.UUIDField()),

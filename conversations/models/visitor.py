@@ -34,7 +34,7 @@ def identified(email: str, phone: str) -> bool:
 
 
 def anonymous(given: bool | None, email: str, phone: str) -> bool:
-    """Return the given value or, without one, whether the visitor is unidentified.
+    """Return the given value or, if it is None, whether the visitor is unidentified.
 
     Open point: thread-fields.
     """

@@ -1,9 +1,12 @@
-"""Count each chatbot's activity. Past hours are stored, and the current hour is counted live.
+"""Count each chatbot's activity: its messages, leads and deliveries.
 
-Every count reads a range of primary keys: an id begins with the time at which its row was created.
-An hour is counted when it is over, and again while no later hour has been counted, to include rows
-committed late. It is also counted again if one of its rows is erased or one of its deliveries is
-attempted.
+The counts of past hours and days are stored. Hours that are not stored yet, such as the current
+one, are counted each time they are shown. An id begins with the time at which its row was created,
+so every count reads a range of ids.
+
+An hour is first counted when it is over. Until a later hour has been counted, each run counts it
+again, to include rows that were committed late. After that, it is counted again only if one of its
+rows is erased or one of its deliveries is attempted.
 """
 
 from collections import Counter
@@ -41,7 +44,7 @@ from webhooks.models import Attempt, Delivery
 
 HOURS_KEPT, DAYS_KEPT = timedelta(days=32), timedelta(days=400)
 CLOCKS_DIFFER = timedelta(minutes=1)
-# Each mark that an hour can have, with the columns to recount
+# The marks that make an hour due for a recount, each with the columns to recount
 MARKS = {"stale_at": Activity.CONVERSATIONS, "deliveries_stale_at": Activity.DELIVERIES}
 Key = Any  # a chatbot's id, or a minute
 Counts = dict[Key, Counter[str]]
@@ -72,13 +75,13 @@ def day_of(moment: datetime) -> datetime:
 
 
 def by_name(rows: "QuerySet[Any]", name: Any) -> "QuerySet[Any]":  # Any: an expression
-    """Count rows by their key and a name."""
+    """Group rows by their key and a name, and count the rows of each group."""
     counted: QuerySet[Any] = rows.values("key", name=name).annotate(number=Count("pk"))
     return counted
 
 
 class Range:
-    """Counts the rows of a time range, in all chatbots or some, by chatbot or by minute."""
+    """Counts the rows created in a time range, by chatbot or minute, for all chatbots or some."""
 
     def __init__(
         self, since: datetime, until: datetime, *, chatbots: list[UUID] | None, by_minute: bool
@@ -87,9 +90,9 @@ class Range:
         self.chatbots, self.by_minute = chatbots, by_minute
 
     def rows(self, rows: "QuerySet[Any]", chatbot: str) -> "QuerySet[Any]":
-        """Select the rows in the range, each with its `key`.
+        """Select the rows in the range, each with its `key`: its chatbot or its minute.
 
-        `chatbot` is the lookup for a row's chatbot.
+        `chatbot` is the lookup path from a row to its chatbot.
         """
         if self.chatbots is not None:
             rows = rows.filter(**{f"{chatbot}__in": self.chatbots})
@@ -133,7 +136,7 @@ class Range:
     def first_answers(self) -> Iterable[tuple[Key, Any, Any]]:
         """Find an agent's first answer after each escalation by a visitor.
 
-        Returns the key, the time of the answer and the time of the escalation for each of them.
+        Returns a tuple for each answer: its key, its time and the time of the escalation.
         """
         earlier = Message.objects.filter(
             message_type__in=[MessageType.AGENT_MESSAGE, MessageType.SYSTEM_MESSAGE],
@@ -174,8 +177,8 @@ def count(last_run: datetime) -> Iterator[None]:
 
     Yields after each hour. Also deletes the counts that are too old to keep. It is safe to stop at
     any point: the next run continues with the rest. New hours come first, and each is complete once
-    it is stored. Changed hours are marked immediately and recounted in the order of their marks, so
-    every one of them is recounted eventually, however many others change.
+    it is stored. Changed hours are marked immediately and recounted in the order in which they were
+    marked, so each of them is recounted eventually, however many others change.
     """
     now = timezone.now()
     Activity.objects.filter(hours=HOUR, begins_at__lt=day_of(now) - HOURS_KEPT).delete()
@@ -195,7 +198,7 @@ def count(last_run: datetime) -> Iterator[None]:
 def mark_changed(last_run: datetime, *, newest: datetime | None) -> None:
     """Mark the newest counted hour, and hours whose deliveries were attempted since the last run.
 
-    An hour that is already marked keeps its mark and its position among the stale hours.
+    An hour that is already marked keeps its earlier mark, so its recount is not put off.
     """
     now, counted = timezone.now(), Activity.objects.filter(hours=HOUR)
     last = {newest} if newest else set()
@@ -235,7 +238,10 @@ def busy_hour(since: datetime) -> datetime | None:
 
 
 def logged_since() -> datetime:
-    """Return the first hour whose deliveries are all retained. Older hours keep their counts."""
+    """Return the first hour whose deliveries are all still in the log.
+
+    The delivery counts of earlier hours no longer change.
+    """
     kept = timezone.now() - timedelta(days=settings.WEBHOOK_RETENTION_DAYS)
     return hour_of(kept) + ONE_HOUR
 
@@ -253,7 +259,7 @@ def changed_hours(last_run: datetime) -> set[datetime]:
 def write(hour: datetime, columns: tuple[str, ...]) -> None:
     """Recompute the counts in the given columns for an hour and its day, for all chatbots.
 
-    Clears the marks for these columns that were set before the recount began.
+    Then clears the marks for these columns, except those that were set after the recount began.
     """
     began = timezone.now()
     counts = Range(hour, hour + ONE_HOUR, chatbots=None, by_minute=False).count(columns)

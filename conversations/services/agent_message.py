@@ -34,10 +34,10 @@ def answer(
 ) -> Message:
     """Store an agent's message and record its event, in one transaction.
 
-    In AI mode, the agent first takes the thread over. The token of a form is stored with the
-    message, so sending the form again returns the stored message. The draft on which the answer is
-    based is deleted. Raises ThreadNotFound, ValueError for a blank message, and AnsweredMeanwhile
-    if another agent has answered since the message `newest_seen`.
+    If the thread is in AI mode, the agent first takes it over. `form_token` is stored with the
+    message, so if the same form is sent again, the stored message is returned. The draft that the
+    answer is based on is deleted. Raises ThreadNotFound, ValueError for a blank message, and
+    AnsweredMeanwhile if another agent has answered since the message `newest_seen`.
     """
     if not content.strip():
         raise ValueError("a message must contain more than white space")

@@ -42,7 +42,7 @@ from conversations.services.owed_reply import Claim
 STORED_WITHIN = 60.0  # seconds to keep trying to store a reply while the database does not respond
 STORED_AGAIN = 0.5  # seconds between two attempts to store a reply
 LONGER = 60.0  # seconds that a request waits for another process, in addition to LLM_TIMEOUT
-LOOK = 0.25  # seconds between two checks for the reply of another process
+LOOK = 0.25  # seconds between checks for a reply that another process is generating
 
 GIVEN_UP = "every attempt to generate this reply failed"
 
@@ -99,8 +99,9 @@ def store(message: Message, claim: Claim, answer: Reply, briefing: Briefing) -> 
     """Store a reply with its origin, or a draft if the thread was escalated in the meantime.
 
     Runs in its own transaction under the thread's lock. The model's row, which all accounts share,
-    is locked only at commit, by the foreign key. Returns None if no message was stored. Raises
-    ClaimLost, ThreadNotFound, and IntegrityError if the model was deleted while it answered.
+    is locked only at commit, when the foreign key is checked. Returns None if no message was
+    stored. Raises ClaimLost, ThreadNotFound, and IntegrityError if the model was deleted while it
+    answered.
     """
     words, made_by = answer.content[:LONG], provenance(answer)
     with transaction.atomic():
@@ -128,9 +129,10 @@ def store_patiently(
 ) -> Message | None:
     """Store a reply, and retry while a row is locked or the database does not respond.
 
-    No connection is held between attempts. With `until_unlocked`, which is for workers, retries
-    until the row is unlocked or the worker is asked to stop. Raises ClaimLost, ThreadNotFound, and
-    the database error once STORED_WITHIN has passed, or immediately in embedded mode.
+    No connection is held between attempts. Raises ClaimLost and ThreadNotFound. Raises the database
+    error once STORED_WITHIN has passed, or immediately in embedded mode. Workers pass
+    `until_unlocked`: while a row is locked, they retry for longer than STORED_WITHIN, unless they
+    are asked to stop.
     """
     deadline = time.monotonic() + STORED_WITHIN
     while True:
@@ -205,7 +207,7 @@ def answer(message: Message, claim: Claim) -> Message | None:
 
 
 def finish(message: Message) -> Message | None:
-    """Return the reply to a stored message, or None if it gets none.
+    """Return the reply to a stored message, or None if there will be no reply.
 
     Generates the reply if it is owed and no other process has claimed it. Otherwise waits for the
     other process, without holding a connection. Raises Unavailable if that takes too long.

@@ -30,8 +30,8 @@ from webhooks.payloads import Event
 from webhooks.services import erasure as deliveries
 
 BATCH = 1_000  # maximum number of messages or visitors deleted together
-TOGETHER = 100  # conversations deleted together; most are short
-PAUSE = 0.02  # seconds between two batches, for other writers: SQLite allows one at a time
+TOGETHER = 100  # maximum number of conversations deleted together; most are short
+PAUSE = 0.02  # seconds between batches, so that others can write: SQLite has one writer at a time
 AGAIN = timedelta(days=1)  # until the next attempt to delete a chatbot that the log still refers to
 # The events that contain a lead's contact information
 OF_LEADS = (Event.NEW_LEAD.value, Event.CONVERSATION_ESCALATED.value)
@@ -132,7 +132,9 @@ def _purge() -> Iterator[None]:
         with left_if_locked(f"the deletion of visitor {visitor}"):
             threads = Thread.everything.filter(visitor=visitor)
             yield from _delete_threads(threads)
-            if not threads.exists():  # a cascade would not erase a locked thread's deliveries
+            # If a locked thread was skipped, keep the visitor, because a cascade would delete the
+            # thread without erasing its deliveries.
+            if not threads.exists():
                 Visitor.everything.filter(pk=visitor).delete()
         yield
     for chatbot in _keys(_due(Chatbot)):
@@ -161,7 +163,8 @@ def _delete_threads(threads: "QuerySet[Any]") -> Iterator[None]:
     while keys := _free_keys(threads[:TOGETHER]):
         for _ in deliveries.erase(Delivery.objects.filter(thread_id__in=keys)):
             yield
-        # Newest first: replies are deleted before, or together with, the messages they answer.
+        # Delete the newest messages first, so that each reply is deleted before, or together with,
+        # the message that it answers.
         messages = Message.objects.filter(thread__in=keys).order_by("-thread", "-position")
         while some := _keys(messages[:BATCH]):
             # Mark the hours first, because no later run can find the hours of deleted messages.
@@ -178,8 +181,8 @@ def _delete_empty(threads: "QuerySet[Any]") -> None:
     """Delete erased threads whose dependent rows are gone, and keep the thread count correct."""
     with transaction.atomic():
         rows = threads.filter(erased_at__isnull=False).order_by("pk").select_for_update()
-        # Hiding has already subtracted these threads, and a trigger subtracts each deleted thread.
-        # Add them first, so that each is subtracted only once.
+        # These threads were subtracted when they were hidden, and a trigger subtracts every thread
+        # that is deleted. Add them back first, so that each is subtracted only once in total.
         for chatbot, number in Counter(rows.values_list("chatbot", flat=True)).items():
             ThreadCount.objects.filter(chatbot=chatbot).update(threads=F("threads") + number)
         threads.delete()
@@ -188,8 +191,8 @@ def _delete_empty(threads: "QuerySet[Any]") -> None:
 def _delete_chatbot(chatbot_id: UUID) -> Iterator[None]:
     """Delete a chatbot and everything that depends on it, in batches.
 
-    The chatbot's row stays while the log has its deliveries or one of its threads is locked. The
-    deletion is then retried later.
+    The chatbot's row stays as long as the log contains its deliveries or one of its threads is
+    locked. A later run then tries again.
     """
     # Delete the endpoint first, so that pending deliveries are no longer sent.
     with disable_auditlog():  # the audit trail recorded the deletion when the chatbot was hidden

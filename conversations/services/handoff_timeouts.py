@@ -17,7 +17,7 @@ from conversations.access import ThreadNotFound, lock_thread
 from conversations.models import Thread
 from conversations.services import escalation
 
-BATCH = 1_000  # maximum number of threads in one run, for each value of a setting
+BATCH = 1_000  # maximum number of threads that a run handles for each group of `_by_minutes`
 
 
 def remind() -> int:
@@ -63,10 +63,11 @@ def return_silent() -> int:
 
 
 def _by_minutes(settings: Iterable[tuple[UUID, int | None]]) -> list[tuple[timedelta, list[UUID]]]:
-    """Group accounts by their setting.
+    """Group accounts by the number of minutes that they have set.
 
-    A batch for one setting contains only due threads. A batch for all accounts could be filled with
-    threads that are not due yet, because their accounts allow more time.
+    A query for the accounts of one group can select only threads that are due. A query for all
+    accounts could fill its batch with threads that are not due yet, because their accounts allow
+    more time.
     """
     groups = defaultdict(list)
     for key, minutes in settings:

@@ -1,6 +1,6 @@
 """Record and count the outcomes of visitors' requests for a human agent.
 
-For every function except `outcomes`, the caller holds the thread's lock and the transaction.
+Except for `outcomes`, call these functions in a transaction that has locked the thread.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,8 @@ def asked(thread: Thread) -> None:
 def answered(thread: Thread) -> None:
     """Record an agent's first answer to the newest request.
 
-    Older requests that were not answered stay unanswered: the thread returned to the AI first.
+    An older request without an answer stays unanswered: the thread returned to the AI before an
+    agent answered.
     """
     newest = thread.handoffs.order_by("-asked_at", "-pk").values("pk")[:1]
     thread.handoffs.filter(pk__in=newest, answered_at=None).update(answered_at=timezone.now())

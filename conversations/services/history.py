@@ -30,7 +30,8 @@ from conversations.models import Message, Thread
 from conversations.models.message import MessageType
 from conversations.services import handoffs
 
-TITLE_LENGTH = 80  # characters of the visitor's first message. Open point: thread-fields
+# A thread's title is the beginning of its visitor's first message. Open point: thread-fields
+TITLE_LENGTH = 80
 SPOKEN = [MessageType.USER_MESSAGE, MessageType.AI_MESSAGE, MessageType.AGENT_MESSAGE]
 
 Messages = TypeVar("Messages", bound="QuerySet[Any]")
@@ -46,9 +47,9 @@ def append(
 ) -> Message:
     """Store a message at the thread's next position, and save the thread's counters.
 
-    `changes` are further columns of the thread to save. A visitor's message reopens a resolved
-    thread (open point: resolved-thread). The caller holds the thread's lock (`lock_thread`) and the
-    transaction.
+    `changes` are other columns of the thread to save, with their new values. A visitor's message
+    reopens a resolved thread (open point: resolved-thread). Call this in a transaction that has
+    locked the thread (`lock_thread`).
     """
     if message_type == MessageType.USER_MESSAGE and thread.resolved:
         handoffs.came_back(thread)
@@ -96,8 +97,8 @@ def page(messages: Messages, thread: Any, *, limit: int, before: Any = None) -> 
     """
     messages = messages.filter(thread=thread)
     if before is not None:
-        # Filter by the id only. If a filter by thread were added, SQLite could read the whole
-        # thread when its statistics are outdated.
+        # Filter by the id only. With an additional filter by thread, SQLite might read the whole
+        # thread, because its statistics can be out of date.
         its_position = Case(When(thread=thread, then="position"))
         mark = Message.objects.filter(pk=before).values(mark=its_position)
         messages = messages.filter(position__lt=Subquery(mark))
@@ -114,7 +115,8 @@ def cut(records: list[dict[str, Any]], limit: int) -> tuple[list[dict[str, Any]]
 def heard(most: int) -> "QuerySet[Message, tuple[str, str]]":
     """Select at most `most` messages before a given position, newest first.
 
-    Leaves out system and fallback messages, and all messages beyond HISTORY_CHARACTERS.
+    Leaves out system and fallback messages. Stops before the total length would exceed
+    HISTORY_CHARACTERS.
     """
     spoken = Message.objects.filter(
         thread=Given("thread", UUIDField()),
@@ -132,9 +134,9 @@ HEARD = prepared(heard)
 
 
 def turns(message: Message, system: str, history_length: int) -> list[Turn]:
-    """Build the turns of a prompt, from the system message to the visitor's message.
+    """Build the turns of a prompt: the system message, earlier messages, and the visitor's message.
 
-    In between are at most `history_length` earlier messages.
+    There are at most `history_length` earlier messages.
     """
     said: list[tuple[str, str]] = []
     if history_length and message.position > 1:

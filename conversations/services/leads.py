@@ -18,10 +18,10 @@ CHATBOT = prepared(
 
 
 def change_contact(visitor: Visitor, contact: dict[str, str], *columns: str) -> None:
-    """Save a locked visitor's new contact information, and other columns that were changed.
+    """Save a locked visitor's new contact information, and other columns that the caller changed.
 
-    A blank value withdraws the previous one, which is also cleared in the leads of all of the
-    visitor's threads, whether or not the bot still collects leads.
+    A blank value withdraws the stored one. It is then also cleared in the leads of all of the
+    visitor's threads, even if the bot no longer collects leads.
     """
     for name, value in contact.items():
         setattr(visitor, name, value)

@@ -1,10 +1,12 @@
 """Decide which process generates the reply to a visitor's message. Open point: reply-owed.
 
-    record   the request that stores a message claims the reply to it
-    claim    the dispatcher of a worker claims replies whose lease has expired
-    confirm  the worker's task replaces the claim, so that a duplicate of the task finds nothing
+A reply is owed as soon as the message is stored, and no longer owed once the reply is settled:
+
+    record   the request that stores a message also claims the reply to it
+    claim    a worker's dispatcher claims replies whose lease has expired
+    confirm  the worker's task replaces the claim, so that a duplicate of the task does nothing
     take     a repeated request claims the reply that the first request did not finish
-    settle   the reply or a draft has been stored, or neither is wanted, so nothing is owed
+    settle   the reply or a draft has been stored, or no reply is wanted any longer
 
 A process that generates a reply renews its lease until it settles the reply. If the process dies,
 the lease expires within seconds. A process that has lost its claim can no longer settle the reply.
@@ -27,9 +29,10 @@ from conversations.models import Message, OwedReply
 LEASE = timedelta(seconds=6)
 LEASED = Now() + LEASE
 RENEWED_EVERY = 1.5  # seconds between renewals of a claim
-AGAIN_AFTER = timedelta(seconds=1)  # until a failed reply is tried again
-# Maximum number of attempts that call a model, whether they fail or their process dies. The next
-# attempt sends the bot's fallback message, because the visitor's message may be the cause.
+AGAIN_AFTER = timedelta(seconds=1)  # how long after a failure a reply is tried again
+# Maximum number of attempts that call a model. Attempts count whether they fail or their process
+# dies. After that many, the bot's fallback message is sent instead, because the visitor's message
+# may be the cause of the failures.
 MOST_TRIES = 4
 
 SETTLE = prepared_delete(
@@ -68,7 +71,7 @@ def claim(worker: str, *, most: int) -> list[tuple[UUID, UUID]]:
     making = Counter(mine.values_list(account, flat=True))
     share, room = max(1, most // 2), most - making.total()
     full = [one for one, count in making.items() if count >= share]
-    # Exclude this process's own claims. Their leases may have lapsed because the rows were locked.
+    # Exclude this process's own claims, whose leases lapse if their rows stay locked.
     free = _lapsed().exclude(claim__in=list(renewal.claims))
     waiting = free.exclude(**{f"{account}__in": full}).order_by("claimed_until")
     taken = []
@@ -120,8 +123,8 @@ def _held(claim: Claim) -> QuerySet[OwedReply]:
 def _lapsed() -> QuerySet[OwedReply]:
     """Select replies whose lease has expired.
 
-    This includes leases that end more than 2 * LEASE from now, which means that the clock was set
-    back.
+    A lease that ends more than 2 * LEASE from now counts as expired, too: it shows that the clock
+    was set back.
     """
     ended = Q(claimed_until__lt=Now()) | Q(claimed_until__gt=Now() + 2 * LEASE)
     return OwedReply.objects.filter(ended)
@@ -137,7 +140,7 @@ def _begin(rows: QuerySet[OwedReply], **columns: str) -> Claim | None:
 
 
 def _renew(tokens: list[UUID]) -> None:
-    # Skip locked rows, because all leases would lapse if one row delayed the others.
+    # Skip locked rows, because waiting for one of them could let all other leases lapse.
     update_unlocked(OwedReply.objects.filter(claim__in=tokens), claimed_until=Now() + LEASE)
 
 

@@ -1,7 +1,8 @@
 """Record the origin of an AI message, and rebuild its prompt byte for byte.
 
-A prompt is a function of versions, which never change, and of the thread's earlier messages, which
-are never edited. So the origin stores only references to both.
+A prompt is built from certain versions of the bot's texts, which never change, and from earlier
+messages of the thread, which are never edited. So the origin only stores which versions were used,
+and how many messages.
 """
 
 from typing import Any
@@ -24,7 +25,7 @@ def record(message: Message, answer: Reply, briefing: Briefing) -> None:
     model = last_asked(answer)
     earlier = () if answer.failure else answer.failed  # a fallback's reason already names them
     instruction = briefing.instruction
-    history_length = answer.turns_sent - 1 - bool(briefing.system)  # without the question itself
+    history_length = answer.turns_sent - 1 - bool(briefing.system)  # without the visitor's message
     insert(
         ReplyOrigin(
             message=message,

@@ -77,9 +77,10 @@ POSTGRESQL_TAGS = """
 
 
 def union(messages: str, visitors: str, tags: str) -> str:
-    """Combine the three statements. Each row has its kind, the thread's id and the message's id.
+    """Combine the three statements. Each row has a kind, a thread's id and a message's id.
 
-    The kinds are 1 for messages, 2 for visitors and 3 for tags. Only the first has message ids.
+    The kinds are 1 for messages, 2 for visitors and 3 for tags. Only rows of kind 1 have a
+    message's id.
     """
     return f"""
         SELECT 1, thread_id, id FROM ({messages}) AS message_hits
@@ -153,7 +154,7 @@ def kept(
 
 
 def words_of(text: str) -> list[str]:
-    """Return a text's words for a query: in lower case and, on PostgreSQL, without accents."""
+    """Split a text into search words, in lower case and, on PostgreSQL, without accents."""
     whole = normalize("NFC", text[:SHORT])
     if connection.vendor == "postgresql":  # SQLite's tokenizer removes accents itself
         whole = normalize("NFC", ACCENT.sub("", normalize("NFD", whole)))

@@ -128,8 +128,8 @@ def send(incoming: Incoming, *, message_id: UUID | None = None) -> Sent:
             if claim is None:  # a human agent answers in this thread
                 give_back()
                 return Sent([message], message.thread)
-            # If `waits` is false, the thread returned to the AI before the message was stored, and
-            # no place has been reserved yet.
+            # If `waits` is false, the thread has returned to the AI since `receive` read its state,
+            # and no place to wait for the reply has been reserved yet.
             with nullcontext() if waits else late_place(incoming):
                 return exchange(message, ai_reply.answer(message, claim))
     except IntegrityError:  # this process was suspended, and another one stored the message

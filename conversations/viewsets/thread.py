@@ -30,7 +30,7 @@ from conversations.services import escalation, threads
 THREAD = Given("thread", UUIDField())
 ONE = Reading(ThreadRecord, lambda threads: threads.filter(pk=THREAD).with_llm())
 DETAILS = Reading(ThreadDetails, lambda threads: threads.filter(pk=THREAD))
-# Without an offset, PAGE would read the same rows, but PostgreSQL plans this statement faster.
+# PAGE with offset 0 would read the same rows, but PostgreSQL plans this statement faster.
 FIRST_PAGE = Reading(OwnRecord, lambda threads: page(threads.latest_first()))
 PAGE = Reading(OwnRecord, ThreadQuerySet.of_page)
 PAGE_FROM_END = Reading(OwnRecord, partial(ThreadQuerySet.of_page, backwards=True))

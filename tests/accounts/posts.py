@@ -1,4 +1,4 @@
-"""POST requests that accept an Idempotency-Key: paths and a body."""
+"""Paths, and a body, for POST requests that accept an Idempotency-Key."""
 
 from chatbots.models import Chatbot
 from conversations.models import Thread

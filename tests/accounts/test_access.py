@@ -1,4 +1,4 @@
-"""A key bound to one account: what it opens in that account, and what it cannot open elsewhere."""
+"""A key that is bound to one account opens that account, and none of its owner's other accounts."""
 
 from typing import Any
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 LOGIN = reverse("admin:login")
 MANY = 20
 FLOOD = 150
-WAIT_FOR_A_CONNECTION = 15.0  # seconds until a call without a connection gets a 503 in production
+WAIT_FOR_A_CONNECTION = 15.0  # seconds; in production, a longer wait ends with a 503
 
 
 class Hashes:

@@ -1,4 +1,4 @@
-"""Queued emails are sent, or retried after temporary failures until the last try fails."""
+"""Queued emails are sent. After a temporary failure, they are retried a limited number of times."""
 
 import errno
 import threading

@@ -1,4 +1,4 @@
-"""Five failed sign-ins for a name from one address block further attempts for a while."""
+"""After five failed sign-ins for a name from one address, more attempts are refused for a while."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ TOLD = "Too many failed attempts. Try again in"
 
 @pytest.fixture(autouse=True)
 def still_clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Freeze the clock, so that no window ends during a test."""
+    """Freeze the clock, so that failures do not expire during a test."""
     counters.forget()
     monkeypatch.setattr("time.time", lambda: 1_800_000_000.0)
     yield

@@ -1,6 +1,7 @@
-"""The speed of the API compared with its floor, in requests per second.
+"""The speed of the API compared with the floor, in requests per second.
 
-Each round measures both servers, and their order alternates.
+The floor (tests/bench/floor) is a minimal implementation of the same requests. Each round measures
+both servers, and their order alternates.
 """
 
 import logging
@@ -28,7 +29,7 @@ CONNECTIONS, ROUNDS, SECONDS = 8, 6, 3.0
 QUESTION = "Where is my parcel? I was told that it would be here on Tuesday."
 ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-# The fields that may differ between two correct responses to a write, and a check for each
+# The fields in which two correct responses to a write may differ, and a check of each value
 VARYING: dict[str, Callable[[Any], object]] = {
     "id": lambda value: ID.fullmatch(value),
     "parentMessageId": lambda value: value is None or ID.fullmatch(value),
@@ -87,7 +88,7 @@ def check(call: Call, mine: list[bytes], other: list[bytes]) -> None:
 
 
 def comparable(call: Call, body: bytes) -> Any:
-    """Parse a response. In a response to a write, replace valid VARYING values with their names."""
+    """Parse a response. If it is to a write, valid VARYING values become their fields' names."""
     return settled(orjson.loads(body)) if call.writes else orjson.loads(body)
 
 
@@ -104,7 +105,7 @@ def settled(value: Any) -> Any:
 
 @dataclass
 class Role:
-    """One of the two servers, and its figures in each round."""
+    """One of the two servers (the service or the floor), and its figures from each round."""
 
     server: Web
     a_second: list[float] = field(default_factory=list)

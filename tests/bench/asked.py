@@ -1,9 +1,9 @@
-"""The targets of the admin's benchmarks, and the check of a run against them."""
+"""The admin benchmark targets, and a check that a run meets them."""
 
 from collections.abc import Iterator
 from typing import Any
 
-# The upper bound of each figure. A benchmark of several pages has these figures for each page.
+# The maximum of each figure. If a benchmark measures several pages, it applies to each page.
 ASKED = {
     "lists": {"ratio": 1.5},
     "exports": {"export_first_byte_s": 1.0, "export_memory_above_idle_mb": 100.0},

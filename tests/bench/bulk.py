@@ -31,8 +31,8 @@ def later() -> str:
 def copy(row: Model, count: int, columns: Mapping[str, str] = {}, *, source: str = "") -> None:
     """Insert `count` copies of a row. `columns` has the SQL for each column that differs.
 
-    In this SQL, `s.n` is the number of the copy, from 1. With a query as `source`, each of its rows
-    makes one copy instead, and `s` is that row.
+    In this SQL, `template` is the row, and `s.n` is the number of the copy, from 1. If `source` is
+    a query, `count` is ignored: there is one copy for each row of the query, and `s` is that row.
     """
     table, key = row._meta.db_table, row._meta.pk
     assert key is not None
@@ -54,7 +54,7 @@ def quoted(name: str) -> str:
 
 
 def settle() -> None:
-    """Update PostgreSQL's statistics, as autovacuum does in production. SQLite has none there."""
+    """Update PostgreSQL's statistics, as autovacuum does. The service never collects SQLite's."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE" if connection.in_atomic_block else "VACUUM ANALYZE")

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-LEFT, WIDTH, RIGHT = 150, 560, 60  # widths of the names, the longest bar and the figures
-BAR, GAP, GROUP = 14, 3, 14  # heights of a bar, the gap below it, and the gap below a group
+LEFT, WIDTH, RIGHT = 150, 560, 60  # widths of: the names, a bar of 1.0, the figures
+BAR, GAP, GROUP = 14, 3, 14  # heights of: a bar, the gap below it, the gap below a group
 TOP, BOTTOM = 64, 28
 COLORS = {"PostgreSQL and Redis": "#2f6db3", "embedded default": "#d08a1d"}
 STYLE = (
@@ -16,7 +16,7 @@ STYLE = (
 
 
 class Bar(NamedTuple):
-    """One bar: its group, series and value, the value's range over all rounds, and the target."""
+    """One bar: its group, series, value and target, and the least and greatest of all values."""
 
     group: str
     series: str

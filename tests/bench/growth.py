@@ -1,4 +1,4 @@
-"""The cost of reads as the data grows: long histories, many threads, many bots, other tenants."""
+"""How the cost of reads grows with the numbers of messages, threads, bots and other tenants."""
 
 import shutil
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ from tests.statements import counted
 
 MESSAGES, THREADS, BOTS, FOREIGN = 1_000_000, 100_000, 10_000, 100_000
 FEW = 1_000
-ASKED = 300  # number of times that each request is sent
+ASKED = 300  # how many times each request is measured
 PAGE = 20
 
 
@@ -64,13 +64,13 @@ def copy_of_database() -> Iterator[str]:
 
 
 def close_pool() -> None:
-    """Close all our connections, because a database in use cannot be copied."""
+    """Close all of this process's connections, because a database in use cannot be copied."""
     connection.close()
     getattr(connection, "close_pool", lambda: None)()
 
 
 def interleaved(pairs: dict[str, tuple[Asked, Asked]], size: float) -> dict[str, Any]:
-    """Send both requests of each pair in turn. Returns p50 and p99 of both, and their ratios."""
+    """Send both requests of each pair in turn. Returns each one's p50 and p99, and their ratios."""
     figures = {}
     opened = {
         each.web.port: wire.Connection(each.web.port, b"")
@@ -134,7 +134,7 @@ def chatbot_with(account: Account, threads: int) -> Chatbot:
 
 
 def before(thread: Thread, position: int) -> str:
-    """Return the query string of a history page that ends before a position."""
+    """Return the query string of the history page with the messages before a position."""
     return f"?before={Message.objects.get(thread=thread, position=position).pk}"
 
 
@@ -154,7 +154,7 @@ def add_foreign(count: int) -> None:
 
 
 def long_lists(web: Web, account: Account, size: float) -> dict[str, tuple[Asked, Asked]]:
-    """Create long and short histories and thread lists. Returns pairs of requests for them."""
+    """Create long and short lists. Returns pairs of requests: for a long list and a short one."""
     many, few = round(MESSAGES * size), max(60, round(FEW * size))
     key = api_key.issue(account.owner)[1]
     chatbot = chatbot_with(account, round(THREADS * size))
@@ -218,7 +218,7 @@ def reads_of(chatbot: Chatbot, ids: dict[str, str]) -> dict[str, bytes]:
 
 
 def measure(size: float) -> dict[str, Any]:
-    """Measure reads with large and with small amounts of data. Returns all figures."""
+    """Measure the same reads with a large and with a small amount of data. Returns all figures."""
     Plan.objects.update(messages_per_minute=999_999_999)
     chatbot = ChatbotFactory()
     requests = reads_of(chatbot, ids_of(chatbot))

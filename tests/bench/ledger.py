@@ -16,7 +16,7 @@ from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from webhooks.models import Attempt, Delivery, Endpoint
 
 MESSAGES = 1_000_000
-OF_THREAD, AT_ONCE = 20, 100  # messages per thread, and threads with interleaved messages
+OF_THREAD, AT_ONCE = 20, 100  # messages per thread; how many threads receive messages in turn
 BLOCK = OF_THREAD * AT_ONCE
 ID = {
     "postgresql": "('{kind}' || lpad(to_hex({number}), 30, '0'))::uuid",
@@ -28,7 +28,10 @@ BY_VISITOR = f"{POSITION} %% 2 = 1"
 
 
 def of(kind: str, number: str = "s.n") -> str:
-    """Return an SQL expression for an id that increases with a number, as real ids do with time."""
+    """Return an SQL expression that makes an id from a number.
+
+    Greater numbers make greater ids, because real ids increase with time.
+    """
     return ID[connection.vendor].format(kind=kind, number=number)
 
 
@@ -75,7 +78,7 @@ def fill(messages: int) -> Chatbot:
 
 
 def measure(size: float) -> dict[str, Any]:
-    """Store the rows, and check the ledger. Returns the number of messages and the seconds taken.
+    """Store the rows, and time the check. Returns the number of messages and the seconds taken.
 
     Asserts that the check finds no gap.
     """

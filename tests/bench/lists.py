@@ -1,8 +1,8 @@
-"""The cost of long lists as they grow: the same pages with few and with a million deliveries.
+"""How the cost of pages grows with the length of their lists, from 500 deliveries to a million.
 
-The pages are those of the delivery log and of the inbox, for a superuser and for staff of one
-account with several chatbots. A page shows the same number of rows with few deliveries as with a
-million. With a million deliveries, there are 200,000 messages.
+The pages are those of the delivery log and of the inbox. A superuser opens them, and so does a
+member of staff whose account has several chatbots. Each page shows the same number of rows with few
+deliveries as with a million. With a million deliveries, there are 200,000 messages.
 """
 
 import gc
@@ -29,8 +29,8 @@ from webhooks.models import Delivery
 
 DELIVERIES, FEW = 1_000_000, 500
 OF_MESSAGE, OF_THREAD = 5, 20  # deliveries per message, messages per thread
-SHOWN = 100  # minimum number of copies of a row; a page shows only 25 rows
-BOTS = 5  # chatbots in the account of the staff
+SHOWN = 100  # minimum number of copies of a row, so that a page, which shows 25 rows, is full
+BOTS = 5  # chatbots in the staff member's account
 ASKED = 5  # requests per page
 LOG = reverse("admin:webhooks_delivery_changelist")
 INBOX = reverse("admin:conversations_thread_changelist")
@@ -50,9 +50,10 @@ class Page:
 
 
 def fill(bots: list[Chatbot], foreign: Chatbot, count: int) -> None:
-    """Store deliveries: 50% in the account, 49% elsewhere, and another 1% elsewhere that failed.
+    """Store half of the deliveries in the account, and the other half in another account.
 
-    A page shows neither all deliveries of a chatbot nor all FAILED ones.
+    1% of all deliveries are FAILED, and they are all in the other account. Each chatbot's
+    deliveries fill more than one page, and so do the FAILED ones.
     """
     columns = {"created_at": AGES[connection.vendor], "position": "s.n"}
     ended = {"state": "SUCCESS", "due_at": None, "attempts_count": 1, "last_code": 200}

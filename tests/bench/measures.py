@@ -26,9 +26,9 @@ from webhooks.models import Attempt, Delivery
 Figures = dict[str, float]
 Post = Callable[..., requests.Response]
 
-SLOTS = 512  # a worker's slots: the default of WORKER_CONCURRENCY
+SLOTS = 512  # a worker's slots (its threads); also the default of WORKER_CONCURRENCY
 POOL = 32  # threads in each comparison pool; a pool with more threads is slower
-LEAST = 0.025  # seconds; shorter times are rounded up, because their ratios vary by chance
+LEAST = 0.025  # seconds; in a ratio, shorter times count as this, because they vary by chance
 
 
 @contextmanager
@@ -58,7 +58,7 @@ def arrival(sink: Sink, size: float) -> Figures:
 def arrival_idle(sink: Sink, size: float) -> Figures:
     """Measure the time from commit to arrival with an event every 11 seconds.
 
-    Between such events, the engine polls less often.
+    In the pause between two such events, the engine starts to poll less often.
     """
     with worker(sink):
         events = load.events(load.endpoints(sink, "/take", 10), max(2, round(20 * size)))
@@ -77,10 +77,10 @@ def idle(sink: Sink, size: float) -> Figures:
 
 
 def throughput(sink: Sink, size: float) -> Figures:
-    """Drain a backlog for twenty receivers. Compare with thread pools that post the same bodies.
+    """Let a worker drain a backlog, and compare it with thread pools that post the same bodies.
 
-    One pool opens a connection per request, as scripts do. The other keeps its connections open.
-    Neither stores anything.
+    There are twenty receivers. One pool opens a connection for each request, as scripts do. The
+    other keeps its connections open. The pools only send. The worker also stores each attempt.
     """
     count = round(3_000 * size)
     figures: Figures = {}
@@ -131,7 +131,7 @@ def posted(sink: Sink, path: str, bodies: list[bytes], post: Post) -> float:
 
 
 def fairness(sink: Sink, size: float) -> Figures:
-    """Compare delays of healthy receivers without and with 3,000 deliveries to hanging ones."""
+    """Compare delays at healthy receivers without and with 3,000 deliveries to hanging ones."""
     figures: Figures = {}
     # The hanging endpoints have either never been tried, or succeeded a moment ago.
     for name, known in (("untried", False), ("known", True)):
@@ -175,7 +175,7 @@ def retries(sink: Sink, size: float) -> Figures:
 
 
 def deadline(sink: Sink, size: float) -> Figures:
-    """Measure by how much attempts exceed the deadline if twenty receivers drip their headers."""
+    """Measure how far attempts overrun the timeout if twenty receivers drip their headers."""
     timeout = 10 * size
     with worker(sink, timeout=timeout, retry_after=600):
         load.commit(load.events(load.endpoints(sink, "/drip", 20), 20))

@@ -1,4 +1,7 @@
-"""The effect of replies in flight on other requests, and the rate of delivered messages."""
+"""How much slower reads are while models generate replies, and how many messages can be sent.
+
+A reply is in flight while its request waits for the model.
+"""
 
 import threading
 import time
@@ -17,9 +20,10 @@ from tests.servers.processes import Web, Worker, wait_until
 
 IN_FLIGHT, ACCOUNTS = 250, 5
 MODEL_SECONDS = 5.0
-# Twice as many, because a process lets at most four in five of its threads wait for models
+# Twice as many as replies, because at most four in five of a process's threads may wait for
+# models
 THREADS = str(IN_FLIGHT * 2)
-LEAST = 0.005  # seconds; shorter times are rounded up, because their ratios vary by chance
+LEAST = 0.005  # seconds; in a ratio, shorter times count as this, because they vary by chance
 PAUSE = 0.02  # seconds between two reads
 SENDERS = 16
 
@@ -58,7 +62,7 @@ def read(web: Web, requests: list[bytes], seconds: float) -> list[float]:
 
 
 class Senders(threading.Thread):
-    """Visitors whose messages wait for the model, as a context manager."""
+    """A context manager that keeps sending visitors' messages, which wait for the model."""
 
     def __init__(self, web: Web, requests: list[bytes]) -> None:
         super().__init__()
@@ -87,7 +91,7 @@ class Senders(threading.Thread):
 
 
 def replies(size: float) -> dict[str, Any]:
-    """Measure reads with and without 250 replies in flight, and the time that the sends take."""
+    """Measure reads with and without 250 replies in flight, and how long a send takes."""
     made = rows.make(connections=1)
     in_flight = round(IN_FLIGHT * min(1.0, 4 * size))  # all 250 at size 0.25 and above
     chats = rows.add_accounts(ACCOUNTS, threads=in_flight // ACCOUNTS)
@@ -127,7 +131,7 @@ def replies(size: float) -> dict[str, Any]:
 
 
 def sends(size: float) -> dict[str, Any]:
-    """Measure messages per second, counting the time until all their deliveries have arrived."""
+    """Measure messages per second. The time ends when the last of their deliveries has arrived."""
     chats = rows.add_accounts(4, threads=SENDERS // 4)
     with ExitStack() as stack:
         sink = stack.enter_context(Sink())

@@ -17,7 +17,8 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 CHART = ROOT / "docs" / "images" / "benchmarks.svg"
 INSTALLATIONS = {"servers": "PostgreSQL and Redis", "embedded": "embedded default"}
 
-# The target ratios, on PostgreSQL and on the embedded default
+# For each request, the target ratio of the service's speed to that of the floor (the minimal
+# implementation in tests/bench/floor): on PostgreSQL, and on the embedded default
 ASKED = {
     "GET history": (0.42, 0.25),
     "GET threads": (0.40, 0.20),
@@ -86,7 +87,7 @@ Table = Iterator[str]
 
 
 def keep(name: str, figures: Stored, *, size: float, setup: str, into: str = "") -> None:
-    """Store a benchmark's figures in place of earlier ones for the same kind of installation.
+    """Store a benchmark's figures, replacing earlier ones for the same kind of installation.
 
     If several benchmarks share a table, `into` names the table.
     """
@@ -105,7 +106,7 @@ def read() -> Stored:
 
 
 def write() -> None:
-    """Rewrite each table between its markers, and the chart."""
+    """Rewrite the chart, and each table on the page between its markers."""
     stored, text = read(), PAGE.read_text()
     for name, table in TABLES.items():
         lines = "\n".join(table(stored.get(name, {})))

@@ -20,7 +20,7 @@ WITHOUT_BOUND = 1_000_000_000  # a plan limit that is never reached
 
 @dataclass(frozen=True)
 class Rows:
-    """A caller's key, and the ids for the paths of the requests."""
+    """A caller's API key, and the ids that appear in the paths of the requests."""
 
     key: str
     account: str
@@ -31,7 +31,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Chats:
-    """A caller's key, the chatbot of the caller's account, and the paths of its threads."""
+    """A caller's API key, a chatbot in the caller's account, and the API paths of its threads."""
 
     key: str
     chatbot: Chatbot

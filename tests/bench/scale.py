@@ -1,4 +1,4 @@
-"""The benchmarks of delivery at scale: many endpoints, workers or deliveries, or one endpoint.
+"""Benchmarks of delivery with many endpoints, workers or waiting deliveries, or one endpoint.
 
 Most benchmarks compare two loads in one run, so that a busy machine affects both.
 """
@@ -21,7 +21,7 @@ from webhooks.engine import claims
 from webhooks.models import Delivery, Endpoint
 
 Figures = dict[str, float]
-PATIENCE = 600.0  # seconds that all deliveries may take
+PATIENCE = 600.0  # seconds within which all deliveries of a run must arrive
 HELD = """SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = %s
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) LIMIT 1"""
 
@@ -37,7 +37,7 @@ def drained(sink: Sink, endpoints: Sequence[Endpoint], count: int, *, workers: i
         moments = sorted(one.moment for one in sink.take())
         load.all_settled(PATIENCE)
     Delivery.objects.all().delete()
-    # The first tenth is left out, because the processes are still starting.
+    # The first tenth of the arrivals is left out, because the processes are still starting.
     first = moments[len(moments) // 10]
     return (len(moments) * 9 / 10) / max(0.001, moments[-1] - first)
 
@@ -50,7 +50,7 @@ def many_endpoints(sink: Sink, size: float) -> Figures:
 
 
 def slow_endpoints(sink: Sink, size: float) -> Figures:
-    """Make 3,000 deliveries to 1,000 endpoints that take 0.5 s, then to 20 such endpoints."""
+    """Compare the rate of 3,000 deliveries to 1,000 slow endpoints (0.5 s) with the rate to 20."""
     many, few = many_and_few(sink, "/slow", round(1_000 * size), round(3_000 * size))
     return {"slow_endpoints_a_second": many, "slow_endpoints_ratio": many / few}
 
@@ -62,7 +62,7 @@ def slower_endpoints(sink: Sink, size: float) -> Figures:
 
 
 def many_and_few(sink: Sink, path: str, endpoints: int, count: int) -> tuple[float, float]:
-    """Make this many deliveries to the endpoints, then to 20. Returns both rates of arrival."""
+    """Make `count` deliveries to many endpoints, then to 20. Returns arrivals a second for both."""
     many = drained(sink, load.endpoints(sink, path, endpoints), count)
     return many, drained(sink, load.endpoints(sink, path, 20), count)
 
@@ -84,7 +84,7 @@ class Locked(threading.Thread):
 
     @property
     def share(self) -> float:
-        """The share of samples with a lock, from the first such sample to the last."""
+        """The share of samples that found a lock, between the first and the last of them."""
         found = [number for number, one in enumerate(self.looks) if one]
         return len(found) / (found[-1] - found[0] + 1) if found else 0.0
 
@@ -118,7 +118,7 @@ def one_endpoint(sink: Sink, size: float) -> Figures:
         cpu = cpu_seconds(running)
         committed: dict[str, float] = {}
         began = time.monotonic()
-        # In batches, because a commit for each event would cost more than its delivery.
+        # Events are stored in batches, because a commit for each would cost more than delivery.
         for at in range(0, count, 25):
             time.sleep(max(0.0, began + at / 250 - time.monotonic()))
             moment = load.commit(events[at : at + 25])
@@ -138,8 +138,8 @@ def one_endpoint(sink: Sink, size: float) -> Figures:
 def arrival_beside_sends(sink: Sink, size: float) -> Figures:
     """Measure the time from commit to arrival at ten events a second, without and with other load.
 
-    The load comes from 200 visitors who each wait five seconds for a reply. Together, they cause 40
-    messages and 80 events a second. Asserts that no visitor gets a wrong response.
+    The load comes from 200 visitors, each of whose messages waits five seconds for its reply. That
+    makes 40 messages and 80 events a second. Asserts that no visitor gets a wrong response.
     """
     count, visitors = round(300 * size), round(200 * min(1.0, 4 * size))
     chats = rows.add_accounts(4, threads=visitors // 4)
@@ -163,7 +163,7 @@ def arrival_beside_sends(sink: Sink, size: float) -> Figures:
 
 
 def claim_time(sink: Sink, size: float) -> Figures:
-    """Measure the time of a claim with 100 waiting endpoints, then with 10,000."""
+    """Measure how long a claim takes while 100 endpoints have waiting deliveries, then 10,000."""
     figures: Figures = {}
     for count in (100, round(10_000 * size)):
         load.commit(load.events(load.endpoints(sink, "/take", count), 2 * count))
@@ -174,7 +174,7 @@ def claim_time(sink: Sink, size: float) -> Figures:
 
 
 def timed_claim() -> float:
-    """Claim deliveries for 256 slots, and release them. Returns the milliseconds of the claim.
+    """Claim deliveries for 256 slots, and release them. Returns the milliseconds for the claim.
 
     Asserts that deliveries were due.
     """
@@ -188,7 +188,7 @@ def timed_claim() -> float:
 
 
 def stale_statistics(sink: Sink, size: float) -> Figures:
-    """Measure claims after a burst, first with statistics from before it, then with fresh ones."""
+    """Measure claims after a burst of deliveries, with stale statistics, then with fresh ones."""
     if connection.vendor != "postgresql":
         return {}
     figures: Figures = {}
@@ -208,7 +208,7 @@ def stale_statistics(sink: Sink, size: float) -> Figures:
 
 
 def analyze() -> None:
-    """Update the database's statistics on the table of deliveries."""
+    """Update the statistics that PostgreSQL keeps for the deliveries table."""
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE webhooks_delivery")
 

@@ -43,7 +43,7 @@ def texts(chance: random.Random) -> Iterator[str]:
 
 
 def fill(count: int) -> list[Chatbot]:
-    """Store the messages of several bots: each bot has about half as many as the previous one."""
+    """Store messages for several bots. Each bot gets about half as many as the previous one."""
     chance = random.Random(1)
     bots = [ChatbotFactory() for _ in range(BOTS)]
     weights = [2.0**-number for number in range(BOTS)]
@@ -122,8 +122,9 @@ def asked() -> list[str]:
 def measure(size: float) -> dict[str, float]:
     """Time searches by people who see all bots, only the largest bot, three bots, or a small one.
 
-    The scope `account` lists every bot, as for the manager of one large account.
-    `search_best_p95_ms` uses the best round of each search, to exclude other load on the machine.
+    The scope `account` lists every bot by its id, as for the manager of one large account.
+    `search_best_p95_ms` counts only the fastest round of each search, so that other load on the
+    machine affects it less.
     """
     bots = [bot.pk for bot in fill(round(MESSAGES * size))]
     some = {"largest": bots[:1], "three": bots[2:5], "small": bots[9:10]}

@@ -1,4 +1,8 @@
-"""The measured servers (the service as deployed, and the floor), and their costs from /proc."""
+"""The servers that are measured, and what they cost in CPU time and memory, from /proc.
+
+They are the service as it is deployed, and the floor, the minimal implementation in
+tests/bench/floor.
+"""
 
 import contextlib
 import os
@@ -27,7 +31,7 @@ def service(**environment: str) -> Web:
 
 
 class Floor(Web):
-    """The floor, run by granian like the service, with two threads in each process."""
+    """The floor. It runs under granian, as the service does, and has two threads per process."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -57,7 +61,7 @@ def database_address() -> str:
 
 
 def members(process: Process) -> list[Path]:
-    """Return the entries in /proc of a server and of all processes that it started."""
+    """Return the /proc folders of a server and of all processes that it has started."""
     assert process.running
     session = str(process.running.pid)
     found = []
@@ -79,7 +83,7 @@ def cpu_seconds(process: Process) -> float:
 
 
 def memory_mib(process: Process) -> float:
-    """Return the memory of a server with all its processes. Shared pages count once."""
+    """Return the memory of a server and its processes, in MiB. Pages they share count once."""
     total = 0
     for entry in members(process):
         with contextlib.suppress(OSError):
@@ -90,9 +94,9 @@ def memory_mib(process: Process) -> float:
 
 
 def database_connections(process: Process) -> int:
-    """Count the connections to the database, except the one that counts them.
+    """Count the connections to the database, except the one used for counting.
 
-    On SQLite, count how often the server has the file open.
+    On SQLite, count the open file descriptors of the database file in the server's processes.
     """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:

@@ -2,7 +2,7 @@
 
 `/take` responds immediately, `/late` after 50 ms, `/fifth` after 0.2 s, `/slow` after 0.5 s,
 `/slower` after 2 s, `/hang` never. `/drip` sends headers byte by byte without end, and `/again`
-rejects each body once.
+rejects each body the first time it arrives.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ HOSTS = 20  # receivers, each on its own port
 
 
 class Arrived(NamedTuple):
-    """One request: its path, the id of its message, and its time on the monotonic clock."""
+    """One request: its path, the id of its message, and when it came, by the monotonic clock."""
 
     path: str
     message: str

@@ -1,7 +1,8 @@
-"""The cost of the benchmark's six requests in one process, each below a loose ceiling.
+"""The benchmark's six requests, sent to the application in this process, do not cost too much.
 
-The unit is a loop of plain Python that runs between the requests, so that a slow or busy machine
-affects both alike. `make bench ARGS=api` compares the requests with the floor.
+The CPU time of a request is divided by that of a loop of plain Python, which runs between the
+requests. So a slow or busy machine affects both alike. `make bench ARGS=api` compares the requests
+with the floor, a minimal implementation of the API.
 """
 
 import time
@@ -16,7 +17,7 @@ from tests.bench.api import Call
 from tests.bench.rows import Rows
 from tests.conftest import Api
 
-LOOSE = 3.0  # maximum, in multiples of REACHED, because costs in loops vary between machines
+LOOSE = 3.0  # a cost may be this many times REACHED, because costs in loops vary by machine
 REPEATS, EACH = 8, 5
 
 # The cost of each request as a multiple of the cost of `loop`, on PostgreSQL and on SQLite. Lower

@@ -1,11 +1,11 @@
-"""In a small run of the benchmark of long lists, more rows cost little time and few statements."""
+"""In a small run of the lists benchmark, pages with many rows cost little more than with few."""
 
 import pytest
 
 from tests.bench import lists
 
 MOST = 10  # statements per page
-ABSURD = 3  # upper bound of the ratio of the total time with many rows to the time with few
+ABSURD = 3  # maximum allowed ratio: total time with many rows to total time with few
 
 
 @pytest.mark.slow

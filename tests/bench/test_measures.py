@@ -1,4 +1,4 @@
-"""Small runs of all benchmarks of the delivery engine work, and are not absurdly slow.
+"""Small runs of all delivery engine benchmarks work, and are not absurdly slow.
 
 The ceilings are loose because the machine may be busy. `make bench` gives the real figures.
 """

@@ -1,6 +1,7 @@
-"""Generate load over loopback from one thread, with one request at a time per persistent socket.
+"""Generate load over loopback from one thread.
 
-A request costs the generator only tens of microseconds, so the figures are those of the server.
+Each connection is persistent, and has one request at a time. A request costs the generator only
+tens of microseconds, so the figures show the speed of the server and not that of the generator.
 """
 
 import re
@@ -13,17 +14,17 @@ from dataclasses import dataclass, field
 import orjson
 
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
-ANSWERED_WITHIN = 60.0  # seconds; the longest pause that is allowed between two responses
+ANSWERED_WITHIN = 60.0  # seconds; the longest pause allowed between two responses
 OK = b"HTTP/1.1 200 "
 
 
 @dataclass
 class Heard:
-    """The responses of one run: their number, the seconds they took, and every fault."""
+    """The responses that one run received. `wrong` has those that were not as expected."""
 
     responses: int = 0
-    seconds: float = 0.0
-    took: list[float] = field(default_factory=list)  # seconds per response
+    seconds: float = 0.0  # how long the run took
+    took: list[float] = field(default_factory=list)  # seconds for each response
     bodies: list[bytes] = field(default_factory=list)
     wrong: list[bytes] = field(default_factory=list)
     cpu_seconds: float = 0.0  # processor time of the generator
@@ -116,7 +117,8 @@ def load(
 ) -> Heard:
     """Send each request repeatedly over its own connection, for this many seconds.
 
-    With `kept`, all bodies are kept. Otherwise, each must equal the first on its connection.
+    With `kept`, all bodies are kept. Otherwise, a body that differs from the first one on its
+    connection is recorded as wrong.
     Asserts that no pause between responses exceeds ANSWERED_WITHIN seconds.
     """
     heard = Heard()
@@ -136,7 +138,7 @@ def load(
             note(heard, connection, *response, kept=kept)
             if now - began >= seconds or stopped():
                 waiting -= 1
-                poll.unregister(number)  # so that the server's close after 30 s is not reported
+                poll.unregister(number)  # poll must not report the server's close after 30 s
             else:
                 connection.send()
     heard.seconds = time.perf_counter() - began

@@ -24,8 +24,9 @@ QUIETLY = (
     "--disable-component-update",
     "--disable-sync",
 )
-# The ways to operate a page: with the keyboard in a dark, phone-sized window, or, if ALL_LOOKS
-# is set, with each device in each look.
+# The ways to operate a page. Usually only one is tested: with the keyboard, in a dark window of a
+# phone's width. With ALL_LOOKS, the mouse and the keyboard are tested in each look (a width and a
+# color scheme).
 EVERY_WAY = [(device, look) for device in (Mouse, Keyboard) for look in LOOKS]
 WAYS = EVERY_WAY if ALL_LOOKS else [(Keyboard, Look(PHONE, "dark"))]
 # Makes pages poll five times as often as usual, and records the delays that their scripts request.

@@ -19,7 +19,7 @@ HEIGHT = 900
 MOST_STOPS = 400  # presses of Tab after which a page counts as a focus trap
 FOCUS = Path(__file__).with_name("focus.js").read_text()
 INSPECTION = Axe().axe_script + Path(__file__).with_name("inspection.js").read_text()
-# Selectors for the parts of a page that open: tabs of a form, the filter panel, collapsed sections.
+# Selectors for what can be opened on a page: a form's tabs, the filter panel, collapsed sections.
 TABS = ":is(#tabs-items, #tabs-dropdown) > [role=tab]"
 OTHER_TABS = "#tabs-items + div > [x-on\\:click]"
 FILTERS = "[x-on\\:click='filterOpen = true']"
@@ -89,7 +89,7 @@ class Crawler:
         self.found.append(f"{self.at}: {fault}")
 
     def note_console(self, said: ConsoleMessage) -> None:
-        """Record errors and warnings, including CSP violations, but not the page's own status."""
+        """Record errors and warnings, including CSP violations, but not the page's error status."""
         page_itself = said.text.startswith("Failed to load resource") and self.at.endswith(
             urlsplit(said.location["url"]).path
         )
@@ -120,7 +120,7 @@ class Crawler:
     def resize(self, look: Look) -> None:
         """Show the open page at another width."""
         self.page.set_viewport_size({"width": look.width, "height": HEIGHT})
-        self.page.evaluate(SETTLED)  # charts are redrawn
+        self.page.evaluate(SETTLED)  # gives charts time to be redrawn
 
     def states(self, *, shell: bool = True) -> Iterator[str]:
         """Bring the open page into each of its states, and yield the name of each state.
@@ -171,7 +171,7 @@ class Crawler:
                 self.page.keyboard.press("Escape")
 
     def inspect(self, state: str, look: Look) -> None:
-        """Record serious accessibility faults, links to other hosts, and a page that is too wide.
+        """Record serious accessibility faults, links to other hosts, and a width beyond the window.
 
         The first state is inspected as a whole. Each later state is inspected only where it differs
         from the previous one, unless ALL_LOOKS is set.
@@ -188,7 +188,7 @@ class Crawler:
     def walk(self, look: Look, *, shell: bool = True) -> None:
         """Press Tab from the top of the page to the end, and record focus faults.
 
-        Without `shell`, the skip link is followed first, so that the walk starts at the content.
+        Without `shell`, the walk first follows the page's skip link, and so starts at the content.
         """
         self.page.evaluate(FOCUS)
         self.page.evaluate("part => focusWalk.start(part)", "body" if shell else "#content")

@@ -13,14 +13,14 @@ window.inspection = (() => {
   const seen = new WeakMap();
 
   const shown = (one) => one.checkVisibility({ opacityProperty: true, visibilityProperty: true });
-  // The properties by which axe judges an element: colors, sizes, its own text, name and role
+  // What axe judges an element by: its colors, font, own text, name and role
   const looksOf = (one) => {
     const style = getComputedStyle(one);
     const texts = [...one.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE).map((node) => node.data);
     const attributes = [...one.attributes].filter(({ name }) => NAMES.test(name)).map(({ name, value }) => `${name}=${value}`);
     return [shown(one), ...STYLES.map((name) => style[name]), ...texts, ...attributes].join("|");
   };
-  // Lists the outermost shown elements that look different from the previous run
+  // Lists the visible elements that look different than in the previous run. Of nested ones, only the outermost is listed
   const changed = (one) => {
     const looks = looksOf(one), differs = seen.get(one) !== looks;
     seen.set(one, looks);

@@ -1,7 +1,7 @@
 """Take a screenshot of every page: `python -m tests.browser.screenshots OUT`.
 
-Each page is shown at 390 and 1440 px, in light and dark mode. With --docs, only the pictures for
-docs/admin.md are taken. The command uses its own database, as the tests do, with demo data.
+Each page is shown at widths of 390 and 1440 px, in light and dark mode. With --docs, only the
+screenshots for docs/admin.md are taken. The command uses its own test database, with demo data.
 """
 
 # ruff: noqa: E402, T201 - the environment is set before Django reads it; this command prints
@@ -47,8 +47,8 @@ from tests.factories.tenant import Tenant
 from tests.groups import TOOLS
 from tests.servers.processes import Web
 
-FIRST = "/admin/"  # the only page whose menus are opened, because they are the same everywhere
-SCALE = 0.75  # pixels in docs/admin.md per CSS pixel of the page
+FIRST = "/admin/"  # menus are opened only on this page, because all pages have the same menus
+SCALE = 0.75  # image pixels per CSS pixel, in the screenshots for docs/admin.md
 
 
 def main() -> int:
@@ -82,7 +82,7 @@ def main() -> int:
 
 @contextmanager
 def crawling(scale: float = 1) -> Iterator[Crawler]:
-    """Start the service and a browser in which a superuser is signed in, and yield its crawler."""
+    """Start the service, and yield a crawler for a browser in which a superuser is signed in."""
     kim = superuser()
     kim.name, kim.email = "Kim", "kim@example.com"
     kim.save()
@@ -149,7 +149,7 @@ def named(address: str) -> str:
 
 
 def illustrate(folder: Path) -> list[str]:
-    """Take the pictures for docs/admin.md, and return the errors that the pages reported."""
+    """Take the screenshots for docs/admin.md, and return the errors that the pages reported."""
     bot = shop()
     figures(bot)
     thread, failed = conversations(bot), deliveries(bot)

@@ -1,4 +1,4 @@
-"""Pages without a fixed address: responses to forms, and the pages of an invitation."""
+"""Pages that cannot be opened by a fixed address: responses to forms, and invitation pages."""
 
 from collections.abc import Callable
 from typing import Any

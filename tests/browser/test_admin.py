@@ -24,10 +24,11 @@ from webhooks.models import Delivery
 
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
 
-# The distinct vertical centers of a row's visible cells, in tens of pixels: one per line of cells
+# Returns a number for each line on which a row's visible cells are shown: the vertical position of
+# the cells' centers, in units of 10 px
 MIDDLES = """row => [...new Set([...row.children].map(cell => cell.getBoundingClientRect())
   .filter(box => box.width).map(box => Math.round((box.y + box.height / 2) / 10)))]"""
-# The number of lines that an element's text takes up
+# Returns the number of lines that an element's text takes up
 LINES = """one => {
   const range = document.createRange();
   range.selectNodeContents(one);

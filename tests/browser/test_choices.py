@@ -1,4 +1,4 @@
-"""In long selects and filters, a search by name finds every row that they accept."""
+"""A long select or filter offers only some rows, but a search by name finds all that it accepts."""
 
 import re
 

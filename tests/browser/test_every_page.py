@@ -1,10 +1,10 @@
 """Every page is accessible, fits its window, can be used by keyboard and reports no error.
 
-A look is a width and a color scheme. Each page is inspected in one look, and the looks alternate.
-Of the pages that share a template and differ only in text, only the first is inspected. If the same
+A look is a width and a color scheme. Each page is inspected in one of the four looks, in turn. If
+several pages share a template and differ only in text, only the first is inspected. If the same
 form adds and changes rows, the page that adds rows is checked only for its width. Responses to
-forms are inspected only in their first state. With ALL_LOOKS=1, each page is inspected completely,
-in all four looks, and as each kind of user sees it.
+forms are inspected only as they open, without opening their tabs or panels. With ALL_LOOKS=1, each
+page is inspected completely, in all looks, and as each kind of user sees it.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ APPS = {
     "webhooks": 8,
     "conversations": 8,
 }  # minimum numbers of pages
-ALIKE = {  # templates whose pages differ only in text, and the app whose page is inspected
+ALIKE = {  # pages that differ only in text; for each template, one app's page is inspected
     "admin/app_index.html": "accounts",
     "admin/confirm.html": "accounts",
     "admin/delete_confirmation.html": "accounts",
@@ -40,7 +40,8 @@ ALIKE = {  # templates whose pages differ only in text, and the app whose page i
     "admin/erase.html": "chatbots",
     "admin/export.html": "conversations",
 }
-HOME = (Look(PHONE, "dark"), Look(DESK, "light"))  # the other two looks are used for other pages
+# The home page is inspected in these looks, and a form and an error page in the other two
+HOME = (Look(PHONE, "dark"), Look(DESK, "light"))
 SEEN_BY = ("superuser", "manager", "agent") if ALL_LOOKS else ("superuser",)
 
 
@@ -80,14 +81,14 @@ def different(found: dict[str, str], app: str) -> list[str]:
 
 
 def repeats(address: str, found: dict[str, str]) -> bool:
-    """Return whether an add page uses its change page's template. False with ALL_LOOKS."""
+    """Return whether an add page has its change page's template. Always False with ALL_LOOKS."""
     rows = address.removesuffix("add/")
     changed = [at for at in found if at.startswith(rows) and at.endswith("/change/")]
     return not ALL_LOOKS and address != rows and found[address] in [found[at] for at in changed]
 
 
 def inspect(crawler: Crawler, look: Look, *, shell: bool, parts: bool = True) -> None:
-    """Walk through the open page by keyboard, inspect it, and measure it at the other width.
+    """Press Tab through the open page, inspect it, and measure it at the other width.
 
     With `parts`, the page is inspected in all its states.
     """
@@ -188,9 +189,10 @@ def test_no_page_of_an_invitation_has_a_serious_fault(
 
 @pytest.mark.slow
 def test_the_api_reference_has_no_serious_fault(crawler: Crawler, db: None) -> None:
-    """Use one look, because the page has only one set of colors and an inspection takes seconds.
+    """Inspect it in one look. The page has only one set of colors, and an inspection takes seconds.
 
-    Without ALL_LOOKS, keep one operation per tag, because the page shows all operations alike.
+    Without ALL_LOOKS, the document is cut down to one operation per tag, because the page shows all
+    operations in the same way.
     """
 
     def shorten(route: Route) -> None:

@@ -1,4 +1,4 @@
-"""The number of bytes that a browser loads from the web server on its first visit."""
+"""How many bytes a browser loads from the web server when it visits for the first time."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The focus moves into a panel or dialog when it opens, stays there, and returns on close.
+"""The focus moves into a panel or dialog that opens, stays there, and returns when it closes.
 
 tests/browser/test_every_page.py follows the focus through every page.
 """
@@ -16,7 +16,7 @@ from tests.browser.devices import Keyboard
 from tests.factories.conversations import ThreadFactory
 from tests.factories.webhooks import DeliveryFactory
 
-ROUNDS = 30  # presses of Tab, more than the number of controls in any of these panels
+ROUNDS = 30  # presses of Tab; no panel has this many controls
 WITHIN = "part => part.contains(document.activeElement)"
 OUTSIDE = "part => ![document.body, ...part.querySelectorAll('*')].includes(document.activeElement)"
 LOG = reverse("admin:webhooks_delivery_changelist")

@@ -24,7 +24,7 @@ from tests.factories.staff import signed_in, superuser
 
 INBOX = reverse("admin:conversations_thread_changelist")
 NEWS = re.compile("/thread/news/")
-POLLED_WITHIN = 2_500  # milliseconds; the rest of the allowed three seconds is for the requests
+POLLED_WITHIN = 2_500  # milliseconds; leaves half a second of the allowed three for requests
 Opens = Callable[..., Page]
 
 
@@ -38,7 +38,7 @@ def thread(shop: Chatbot) -> Thread:
 
 @pytest.fixture
 def opens(browser: Browser, live_server: object) -> Iterator[Opens]:
-    """Return a function that opens a window for a user, with a separate session and connection."""
+    """Return a function that opens a window for a user, in its own session and browser context."""
     contexts: list[BrowserContext] = []
 
     def open_window(person: User, **options: object) -> Page:
@@ -132,7 +132,7 @@ def test_a_focused_tab_keeps_the_focus_while_new_rows_are_offered(
 
 @pytest.fixture
 def heard(page: Page) -> Callable[[], list[str]]:
-    """Record changes to live regions, and return a function that polls and returns new changes."""
+    """Record what live regions say. The returned function polls, and returns what is new."""
     page.add_init_script(
         "window.heard = [];"
         "document.addEventListener('DOMContentLoaded', () => {"

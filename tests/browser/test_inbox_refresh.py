@@ -1,4 +1,4 @@
-"""The live inbox while its polls succeed but the list itself cannot be loaded."""
+"""The live inbox, while polls for news succeed but requests for the list itself fail."""
 
 from collections.abc import Callable, Iterator
 
@@ -14,7 +14,7 @@ from tests.factories.conversations import MessageFactory, ThreadFactory, Visitor
 
 INBOX = f"{reverse('admin:conversations_thread_changelist')}?view=waiting"
 LIST = "**/thread/?view=waiting"
-SOON = 20_000  # milliseconds, less than the minute after which the list refreshes its waiting times
+SOON = 20_000  # milliseconds; less than a minute, after which the list is refreshed in any case
 LOST = "Not connected, trying again."
 
 

@@ -38,8 +38,8 @@ def delivery_page(shop: Chatbot) -> str:
     return reverse("admin:webhooks_delivery_change", args=[DeliveryFactory(chatbot=shop).pk])
 
 
-# For each page: a function that returns its address, the milliseconds between two polls, and a
-# pattern for the address that it polls.
+# For each page: a function that returns its address, the milliseconds between its polls, and a
+# pattern that matches the address that it polls
 PAGES: dict[str, tuple[Callable[[Chatbot], str], int, str]] = {
     "thread": (thread_page, 2_000, "**/messages/**"),
     "inbox": (inbox, 2_000, "**/thread/news/**"),

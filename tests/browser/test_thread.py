@@ -16,7 +16,8 @@ from conversations.services import history
 from tests.browser.crawl import DESK, PHONE
 from tests.factories.conversations import MessageFactory, ThreadFactory, VisitorFactory
 
-# Returns the element that scrolls the messages: an inner one on a desktop, the page on a phone
+# Returns the element that scrolls the messages. On a phone, this is the whole page, and on a
+# desktop an element within it
 SCROLLER = """() => {
     let one = document.getElementById("bubbles");
     while (one && !(one.scrollHeight > one.clientHeight + 100

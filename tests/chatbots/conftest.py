@@ -1,4 +1,4 @@
-"""A chatbot's account and API paths, its members, and concurrent calls."""
+"""Fixtures for a chatbot's account and API paths, and helpers for members and concurrent calls."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -140,7 +140,7 @@ GENERAL: dict[str, Any] = {
 ALL_SETTINGS: dict[str, Any] = {**GENERAL, **USER_DATA}
 NOT_SETTABLE = {"id", "chatbotId", "createdAt", "updatedAt"}
 
-WRONG: dict[type, list[Any]] = {  # values that must be rejected, by expected type
+WRONG: dict[type, list[Any]] = {  # for each expected type, values that must be rejected
     str: [5, 1.5, True, None, [], {}],
     bool: ["true", "", 0, 1, None, [], {}],
     int: ["1", "", 1.0, 1.5, True, None, [], {}, -1, 2**31],

@@ -26,14 +26,14 @@ from tests.factories.chatbots import ChatbotFactory, ChatbotMemberFactory
 pytestmark = [pytest.mark.django_db, pytest.mark.proves("Authentication", "Chatbots")]
 
 TENANTS, CHATBOTS_EACH = 2_000, 10
-FOREIGN = 20_000  # chatbots of another account, too many for PostgreSQL to prefer a full scan
+FOREIGN = 20_000  # chatbots of another account; so many that PostgreSQL avoids a full scan
 HELD = list(
     product((False, True), (None, Role.MEMBER, Role.SUPER_ADMIN), ([], [CHATBOT_VIEW]), (0, 1))
 )
 
 
 def holder(chatbot: Chatbot, *, owner: bool, role: Any, permissions: Any, added: int) -> User:
-    """Return a user who has exactly these rights on a chatbot."""
+    """Return a user who has exactly these rights to a chatbot."""
     account = chatbot.account
     user: User = account.owner if owner else UserFactory()
     if role:
@@ -162,7 +162,7 @@ def people() -> dict[str, tuple[User, set[Chatbot]]]:
 
 
 def empty_tables() -> None:
-    """Truncate the tables: PostgreSQL's planner goes by file sizes, which dead rows increase."""
+    """Truncate the tables: PostgreSQL's planner uses file sizes, which include dead rows."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("TRUNCATE accounts_user CASCADE")

@@ -1,4 +1,4 @@
-"""The parsers for the types of settings, and how `.env` is read."""
+"""The parsers for each type of setting, and how `.env` is read."""
 
 import ipaddress
 import os
@@ -215,7 +215,7 @@ def test_an_invalid_email_url_is_rejected_and_not_quoted(text: str) -> None:
 
 @pytest.fixture
 def untouched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a test change a copy of the process's environment."""
+    """Replace the process's environment with a copy that the test may change."""
     monkeypatch.setattr(os, "environ", os.environ.copy())
 
 

@@ -85,7 +85,8 @@ def test_the_defaults_are_the_documented_ones(tmp_path: Path) -> None:
     assert settings_of(tmp_path, *expected) == expected
 
 
-# Three invalid values for each variable that can be invalid. No message may quote the canary.
+# Three invalid values for each variable that can be invalid. The word "canary" stands for a secret,
+# which no error message may quote.
 WRONG = {
     "HOST": ("two words", "http://127.0.0.1", "127.0.0.1:80"),
     "METRICS_PORT": ("99999", "0", "http"),

@@ -38,7 +38,7 @@ CLOSED = {
 
 
 class Operation(NamedTuple):
-    """One method of one path. `may` is the set of permitted callers, named as in `callers`."""
+    """One HTTP method on one path. `may` is the set of permitted callers, named as in `callers`."""
 
     method: str
     path: str
@@ -109,7 +109,7 @@ def routes() -> set[tuple[str, str]]:
 
 
 def ids_of(chatbot: Chatbot) -> dict[str, str]:
-    """Create one row of each kind below a chatbot. Returns the ids by their names in paths."""
+    """Create one row of each kind for a chatbot. Returns the ids, keyed by their names in paths."""
     thread = ThreadFactory(chatbot=chatbot)
     LeadSettingsFactory(chatbot=chatbot)
     rows = {
@@ -125,7 +125,7 @@ def ids_of(chatbot: Chatbot) -> dict[str, str]:
 
 
 def filled(value: Any, ids: dict[str, str]) -> Any:
-    """Replace a placeholder in a value of a body, such as "{thread}", with an id."""
+    """Replace a placeholder such as "{thread}" in a body's value with an id."""
     return value.format(**ids) if isinstance(value, str) else value
 
 
@@ -157,7 +157,7 @@ def callers(chatbot: Chatbot, stranger: Api) -> dict[str, Api]:
 
 
 def all_rows() -> dict[str, list[Any]]:
-    """Read all rows of the tables of APPS, but ignore when each key was last used."""
+    """Read all rows of the models in APPS, but ignore when each API key was last used."""
     return {
         model.__name__: [
             row | ({"last_used_at": None} if model is ApiKey else {})

@@ -1,4 +1,4 @@
-"""Permissions: every operation with every kind of caller."""
+"""Permissions: every operation is tested with every kind of caller."""
 
 from datetime import timedelta
 from typing import Any
@@ -37,7 +37,7 @@ every_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 
 
 def keyless(owner: Any) -> dict[str, Api]:
-    """Create callers without a valid key. The expired and the revoked key are the owner's."""
+    """Create callers without a valid key. The expired key and the revoked key belong to `owner`."""
     expired, expired_text = keys.issue(owner)
     ApiKey.objects.filter(pk=expired.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
     revoked, revoked_text = keys.issue(owner)

@@ -1,8 +1,10 @@
-"""Tenant isolation: every operation, every kind of id in each position, every kind of caller.
+"""Tenant isolation, tested for every operation, every kind of id in it and every kind of caller.
 
-The combinations are derived from the paths and bodies of OPERATIONS, which
-test_authentication_roles.py compares with the URLconf. `expected` returns the response that each
-combination must get.
+The kind of an id says what the id refers to: the account and chatbot under test and their rows
+(`own`), another chatbot of this account (`sibling`), another account (`foreign`), or nothing
+(`missing` and `malformed`). The combinations are derived from the paths and bodies of OPERATIONS,
+which test_authentication_roles.py compares with the URLconf. `expected` returns the response that
+each combination must get.
 """
 
 import re
@@ -38,8 +40,8 @@ from tests.house.source import ROOT
 
 OWN, SIBLING, FOREIGN, MISSING, MALFORMED = "own", "sibling", "foreign", "missing", "malformed"
 ALL, ABSENT = (OWN, SIBLING, FOREIGN, MISSING, MALFORMED), {MISSING, MALFORMED}
-MARK = "zebracrossing"  # part of every text in the other account
-KINDS = {  # the model that an id refers to, by the id's name in paths and bodies
+MARK = "zebracrossing"  # part of most texts in the other account
+KINDS = {  # for each name of an id in paths and bodies, the model that the id refers to
     "account": Account,
     "chatbot": Chatbot,
     "follow_up_prompt": FollowUpPrompt,
@@ -48,8 +50,8 @@ KINDS = {  # the model that an id refers to, by the id's name in paths and bodie
     "thread": Thread,
     "message": Message,
 }
-# The names of ids in bodies and queries. CALLS adds calls with `instructionId` and `before`, which
-# are optional.
+# All names of ids in bodies and queries, except SHARED. `instructionId` and `before` are optional,
+# so CALLS adds calls that contain them.
 NAMED = {"threadId", "instructionId", "before"}
 SELECT = f"{BOT}/instructions/select-instruction"
 OLDER = f"{CHAT}/thread/{{thread}}/messages?before={{message}}"
@@ -63,14 +65,14 @@ SHARED = {"llmModelId", "visitorId"}
 
 
 def places(operation: Operation) -> list[str]:
-    """List the names of the ids that a call takes, in its path or its body."""
+    """List the names of the ids that a call contains, in its path or its body."""
     return re.findall(r"\{(\w+)\}", f"{operation.path} {operation.body}")
 
 
 def cells(operation: Operation) -> list[dict[str, str]]:
-    """List the combinations of id kinds: all ids of one kind, or one id of any kind among own ids.
+    """List the combinations to test. Each one maps the names of the operation's ids to their kinds.
 
-    A combination maps the name of each id to a kind.
+    Either all ids are of the same kind, or all but one are `own` ids.
     """
     names = places(operation)
     alike = [dict.fromkeys(names, kind) for kind in ALL]
@@ -89,7 +91,9 @@ def missing(name: str) -> tuple[int, dict[str, Any]]:
 
 
 def expected(operation: Operation, kinds: dict[str, str], who: str) -> tuple[int, Any]:
-    """Apply the checks in order. Returns the expected status, and the body of an error or None.
+    """Return the expected status, and the expected body if the response is an error.
+
+    The checks are applied in the documented order.
 
     Open points: order-of-checks, roles, permissions, foreign-chatbot, ids.
     """
@@ -111,7 +115,7 @@ def expected(operation: Operation, kinds: dict[str, str], who: str) -> tuple[int
         cursor = below.pop("message")
         if cursor == MALFORMED or (cursor != chatbot and below["thread"] == chatbot):
             return 400, UNKNOWN_CURSOR
-    for name, kind in below.items():  # an id below another chatbot counts as missing
+    for name, kind in below.items():  # a row of another chatbot counts as missing
         if kind != chatbot:
             return missing(name)
     return 200, None

@@ -19,7 +19,7 @@ NAME = "client_of_the_document"
 
 @pytest.fixture(scope="module")
 def client_package(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The folder of a newly generated package. A warning from the generator fails the test."""
+    """The folder that contains the generated package. If the generator warns, the test fails."""
     folder = tmp_path_factory.mktemp("client")
     (folder / "generator.yaml").write_text("post_hooks: []\n")
     done = subprocess.run(

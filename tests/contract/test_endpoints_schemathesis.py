@@ -1,4 +1,4 @@
-"""Every operation, with valid and invalid data generated from the OpenAPI document."""
+"""Every operation is called with valid and invalid data generated from the OpenAPI document."""
 
 import json
 import os
@@ -17,8 +17,8 @@ from tests.house.source import ROOT
 
 KEY = {"$ref": "#/components/parameters/IdempotencyKey"}
 CONFIGURATION = Path(__file__).with_name("schemathesis.toml")
-# Examples per operation. The default, 0, means three examples, enough to find general faults. With
-# any other number, as in CI, sequences of calls are also tested.
+# The number of examples for each operation. The default, 0, means three, which are enough to find
+# general faults. With any other number, as in CI, sequences of calls are also tested.
 EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "0"))
 SEED = os.environ.get("SCHEMATHESIS_SEED", "")  # if empty, every run generates the same data
 RANDOM = ("examples", "fuzzing", "stateful") if EXAMPLES else ("examples", "fuzzing")

@@ -26,7 +26,7 @@ from tests.statements import counted
 
 
 class Cost(NamedTuple):
-    """The number of SQL statements, without those that begin, end or nest a transaction."""
+    """The number of SQL statements on each database, except those that control transactions."""
 
     postgresql: int
     sqlite: int
@@ -74,7 +74,7 @@ def test_an_operation_runs_exactly_the_expected_number_of_statements(
 ) -> None:
     ids = ids_of(chatbot)
     Usage.objects.create(account=chatbot.account, month=month_of(timezone.now())[0])
-    ContentType.objects.get_for_models(*apps.get_models())  # fills a cache of the process
+    ContentType.objects.get_for_models(*apps.get_models())  # fills Django's cache of content types
     Version.objects.update(used=True)
     api.get("/v1/chatbots")  # records the key's use
     with counted() as statements:

@@ -1,4 +1,4 @@
-"""Limits: by address, by user, by plan, and the monthly quota."""
+"""The limits for each address, each user and each plan, and the monthly quota."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ HOUR = 3600
 
 @pytest.fixture(autouse=True)
 def fresh_windows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Reset the counters and freeze the clock, because a window could end during a test."""
+    """Reset the counters and freeze the clock, so that no limit's window ends during a test."""
     counters.forget()
     monkeypatch.setattr("time.time", lambda: 1_800_000_000.0)
     yield
@@ -105,7 +105,7 @@ def test_a_new_window_starts_at_zero(settings: Any, api: Api) -> None:
 
 
 class TestPlan:
-    """The limits and the quota of a plan, which the whole account shares."""
+    """A plan's limits and quota, which the whole account shares."""
 
     @pytest.fixture
     def plan(self, chatbot: Chatbot) -> Plan:
@@ -147,8 +147,8 @@ class TestPlan:
         assert self.send(api, there).status_code == 200
         refused(self.send(api, there), limit=1, window=60)
         api.patch(there.replace("/message", "/escalate"))
-        assert self.send(api, there).status_code == 200  # a send that calls no model
-        assert self.send(api, there).status_code == 200  # the refused send does not count
+        assert self.send(api, there).status_code == 200  # no model is called
+        assert self.send(api, there).status_code == 200  # the refused message does not count
         refused(self.send(api, there), limit=3, window=60)
 
     @pytest.mark.proves("Limits/quota", "Codes/MESSAGES_LIMIT_REACHED", "HTTP statuses/429")

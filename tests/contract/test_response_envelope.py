@@ -1,4 +1,4 @@
-"""Rules for every request: envelope, statuses, order of checks, request id."""
+"""Rules for every request: response envelope, statuses, order of checks, request id."""
 
 import json
 import logging
@@ -25,7 +25,7 @@ PATHS = sorted({operation.path for operation in OPERATIONS})
 
 
 def told(answer: Any) -> dict[str, Any]:
-    """Return the body of an error. Asserts that the body is JSON in the envelope."""
+    """Return the body of an error. Asserts that it is JSON and has the error envelope."""
     assert answer["Content-Type"] == "application/json"
     body: dict[str, Any] = answer.json()
     assert body["success"] is False
@@ -104,7 +104,7 @@ def test_a_trailing_slash_is_another_path(api: Api, chatbot: Chatbot, path: str)
 
 
 class TestOrder:
-    """The order of checks, tested in pairs. Each request would fail both checks."""
+    """The order of checks, tested two at a time: each request would fail both checks."""
 
     @pytest.fixture
     def there(self, chatbot: Chatbot) -> str:

@@ -1,4 +1,4 @@
-"""A thread, its API paths, and a model that replies to messages."""
+"""Fixtures: a thread, its API paths, a function that sends messages, and a model server."""
 
 from collections.abc import Callable
 from typing import Any
@@ -47,7 +47,7 @@ def send(api: Api, here: str) -> Send:
 
 @pytest.fixture
 def asked(model: ModelServer, chatbot: Chatbot) -> ModelServer:
-    """Make the chatbot use a model server. Returns the server."""
+    """Make the chatbot use the model server, and return the server."""
     row = LlmModel.objects.create(
         provider="openai", title="Real", name="m-1", base_url=model.base_url
     )

@@ -83,7 +83,7 @@ STATE: dict[str, Any] = {"id": str, "mode": str, "anonymous": bool, "unreadMessa
 
 
 def check(record: dict[str, Any], shape: dict[str, Any]) -> None:
-    """Assert that a record has the fields of a shape in order, with values of the right types."""
+    """Assert that a record has exactly the shape's fields, in order, and that their types match."""
     assert list(record) == list(shape)
     wrong = {
         name: record[name] for name, kind in shape.items() if not isinstance(record[name], kind)

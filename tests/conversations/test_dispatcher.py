@@ -1,4 +1,4 @@
-"""The dispatcher: emails, periodic work, SENDING=off, the watchdog, and clock changes."""
+"""A worker's dispatcher: emails, periodic work, SENDING=off, the watchdog, and clock changes."""
 
 import os
 import re
@@ -61,7 +61,11 @@ def endpoint(receiver: Receiver) -> Endpoint:
 
 
 class Alone(Forked):
-    """A process with a dispatcher whose rounds take `length` seconds."""
+    """A process that runs only a dispatcher, each of whose rounds sleeps for `length` seconds.
+
+    The watchdog ends the process if no round finishes within `patience` seconds or, with
+    `stopping`, within one second.
+    """
 
     def __init__(
         self, folder: Path, *, length: float, patience: float, stopping: bool = False
@@ -145,7 +149,7 @@ def test_a_task_that_begins_while_sending_is_off_releases_its_claim(
 
 
 class TestPeriodicWork:
-    """Rows that schedule repeated work."""
+    """The rows that schedule periodic work, each of which one process at a time may claim."""
 
     pytestmark = pytest.mark.django_db
 
@@ -209,7 +213,7 @@ def test_up_to_four_threads_are_reserved_for_emails_and_periodic_work(
 
 @pytest.fixture
 def waiting() -> Delivery:
-    """A delivery that was stored a while ago and is due in five minutes."""
+    """A delivery that was last updated ten minutes ago and is due in five minutes."""
     due = timezone.now() + timedelta(minutes=5)
     row = DeliveryFactory(chatbot=EndpointFactory().chatbot, state="RETRYING", due_at=due)
     Delivery.objects.update(updated_at=timezone.now() - timedelta(minutes=10))
@@ -217,7 +221,7 @@ def waiting() -> Delivery:
 
 
 def step(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Move the dispatcher's clock by this many seconds, forward or back."""
+    """Move the dispatcher's clock forward by `seconds`, or back if the number is negative."""
     before = time.time
     monkeypatch.setattr(time, "time", lambda: before() + seconds)
 

@@ -1,4 +1,7 @@
-"""Two workers share the deliveries. Each runs those that it claimed, up to its concurrency."""
+"""Two workers share the deliveries.
+
+Each sends only those that it has claimed, and never more at once than its concurrency allows.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -39,7 +42,10 @@ def run(sql: str) -> None:
 
 @pytest.fixture
 def _noted() -> Iterator[None]:
-    """Make the database record the worker of each new claim, or "" when a claim is released."""
+    """Make the database log each change of a delivery's claim.
+
+    An entry records which worker holds the new claim, or "" if the claim was released.
+    """
     run(NOTE)
     yield
     run(FORGET)

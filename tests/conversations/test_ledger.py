@@ -1,4 +1,7 @@
-"""The ledger check finds no gap in sound data, and names each kind of damage exactly."""
+"""The ledger check compares messages, deliveries, attempts and counters with each other.
+
+It finds no gap (a contradiction) in sound data, and names each kind of damage exactly.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -35,7 +38,7 @@ def endpoint(receiver: Receiver, chatbot: Chatbot, settings: Any) -> Endpoint:
 
 @pytest.fixture
 def exchanged(endpoint: Endpoint, send: Send) -> list[dict[str, Any]]:
-    """Two messages and their replies, all of them delivered."""
+    """Two messages and their replies. All four have been delivered to the endpoint."""
     made = [*send(), *send("And again")]
     while Delivery.objects.filter(state="PENDING").exists():
         steps.run()
@@ -128,7 +131,10 @@ def test_no_gap_is_found_in_sound_data(exchanged: list[dict[str, Any]]) -> None:
 
 
 def test_repeated_numbers_that_add_up_like_others_are_found(exchanged: Any) -> None:
-    """The ledger check adds up powers of two, and 1, 1 and 1 have the same sum as 1 and 2."""
+    """The ledger check adds up 2 ** number for a delivery's attempts.
+
+    Three attempts with the number 1 have the same sum as attempts 1 and 2.
+    """
     first().update(attempts_count=2, state="RETRYING", due_at=timezone.now())
     attempts().update(status="FAILED", response_code=503)
     copied = attempts().get()

@@ -1,4 +1,4 @@
-"""The daily check of the ledger stores its result, stops when told to, and resumes."""
+"""The daily ledger check stores its result, and can stop and later resume where it stopped."""
 
 import logging
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The README's first screen: its shell blocks run as written, except for ports and folders."""
+"""The shell blocks on the README's first screen run as written, except for ports and paths."""
 
 import os
 import re
@@ -36,7 +36,7 @@ def typed(block: str, places: dict[str, str]) -> str:
 def installation(tmp_path: Path) -> Iterator[Installation]:
     with Installation(tmp_path) as made:
         made.environment |= {"PYTHONUNBUFFERED": "1", "no_proxy": "127.0.0.1"}
-        if made.server:  # only the embedded default migrates and seeds the demo on its own
+        if made.server:  # only the embedded default migrates and creates the demo data on its own
             made.command("migrate", "-v0")
             made.command("seed_demo", "--json")
         yield made

@@ -1,4 +1,4 @@
-"""docs/webhooks.md describes webhook requests, and the samples accept only genuine requests."""
+"""docs/webhooks.md matches the requests that are sent, and its samples accept only genuine ones."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Valid users, plans and accounts, with defaults for everything."""
+"""Factories for valid users, plans and accounts. They need no arguments."""
 
 from factory import Sequence, SubFactory
 

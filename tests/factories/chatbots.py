@@ -1,4 +1,7 @@
-"""Valid chatbots and their settings, with defaults for everything."""
+"""Factories for valid chatbots and the rows that belong to them.
+
+Only the factories of general settings, appearance and text sets need an argument: the chatbot.
+"""
 
 from factory import RelatedFactory, Sequence, SubFactory
 

@@ -1,4 +1,4 @@
-"""Valid visitors, threads and messages, with defaults for everything."""
+"""Factories for valid visitors, threads, messages and leads. They need no arguments."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The base of all factories."""
+"""The base class of all factories, which write audit trail entries only inside in_trail()."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -28,7 +28,7 @@ def out_of_trail() -> AbstractContextManager[None]:
 
 
 class RowFactory(DjangoModelFactory):
-    """Creates rows without entries in the audit trail, which would double the time."""
+    """Creates rows without audit trail entries, because writing entries would double the time."""
 
     class Meta:
         abstract = True

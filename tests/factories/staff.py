@@ -1,4 +1,4 @@
-"""Users of the admin: members of a group, superusers, and their signed-in clients."""
+"""Users of the admin (members of a group, and superusers), and clients signed in as them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""An account with a row of each kind, whose texts all contain a given word."""
+"""An account with rows of many kinds. Most of their texts contain a given word."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ from webhooks.services.selection import Selection
 
 
 class Tenant:
-    """The rows of one account, with their entries in the audit trail."""
+    """The rows of one account. Creating them also writes their audit trail entries."""
 
     def __init__(self, word: str) -> None:
         self.word = word
@@ -118,7 +118,7 @@ class Tenant:
     def changes(self) -> list[Model]:
         """Return the audit trail entries for the creation of the account and of a user.
 
-        The entry for the user names no account.
+        The entry for the user belongs to no account.
         """
         return [
             Change.objects.get(object_pk=str(row.pk), action=Change.Action.CREATE)

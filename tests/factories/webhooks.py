@@ -1,4 +1,4 @@
-"""Valid endpoints and deliveries, with defaults for everything."""
+"""Factories for valid endpoints and deliveries. They need no arguments."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ SECRET = "a-secret-of-the-tests"
 
 
 class EndpointFactory(RowFactory):
-    """An endpoint. `secret` is the signing secret in plain text."""
+    """An endpoint. The argument `secret` is the signing secret in plain text."""
 
     class Meta:
         model = Endpoint

@@ -1,4 +1,4 @@
-"""An endpoint at the receiver's address, and the lock timeout of a worker."""
+"""Fixtures for an endpoint at the receiver's address and for a worker's lock timeout."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +20,6 @@ def endpoint(transactional_db: None, receiver: Receiver, settings: Any) -> Endpo
 
 @pytest.fixture
 def limits(transactional_db: None) -> Iterator[None]:
-    """Give this process the lock timeout of a worker."""
+    """Make this process wait for locks no longer than a worker does."""
     with limited_waits():
         yield

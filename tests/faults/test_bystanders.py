@@ -18,10 +18,10 @@ BESIDE = 10
 
 
 class Poison:
-    """A behavior that kills the worker sending the request.
+    """A behavior of the receiver that kills the worker whose request has arrived.
 
-    The first two times, it waits until all other requests have arrived. Later, it waits for half a
-    second.
+    The first two times, it waits until all other requests have arrived. After that, it waits only
+    half a second.
     """
 
     def __init__(self, receiver: Receiver) -> None:

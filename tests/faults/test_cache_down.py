@@ -40,7 +40,7 @@ class Callers:
         )
 
     def timed(self, path: str, times: int) -> list[float]:
-        """Read a path repeatedly, and return the seconds that each call took, shortest first."""
+        """Get a path repeatedly, and return the seconds that each request took, shortest first."""
         taken = []
         for _ in range(times):
             began = time.monotonic()

@@ -1,4 +1,4 @@
-"""PostgreSQL ends all sessions of a running web process. No later request fails."""
+"""After PostgreSQL has ended all sessions of a running web process, no request fails."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -23,8 +23,8 @@ from tests.factories.conversations import ThreadFactory
 from tests.servers.locks import locked
 from tests.servers.processes import Web, wait_until
 
-SOON = 20.0  # seconds; lock waits end after 1 s, but requests may also wait for a connection
-AT_ONCE = 20  # concurrent requests; the pools of two processes have fewer connections
+SOON = 20.0  # seconds; no wait for a lock exceeds 1 s, but a request may also await a connection
+AT_ONCE = 20  # concurrent requests, more than the connections in the pools of two processes
 
 for_postgresql = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no row locks")
 pytestmark = [
@@ -111,7 +111,7 @@ def test_requests_for_a_locked_thread_give_up_and_others_are_answered(service: S
 
 @contextmanager
 def writing_outside_the_queue() -> Iterator[None]:
-    """Hold SQLite's own write lock, as another program would."""
+    """Hold SQLite's own write lock, as a program does that knows nothing of the service's queue."""
     with closing(sqlite3.connect(connection.settings_dict["NAME"])) as other:
         other.execute("BEGIN IMMEDIATE")
         yield

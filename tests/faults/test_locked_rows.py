@@ -1,7 +1,7 @@
 """While another PostgreSQL session keeps rows locked, only work on these rows waits.
 
-A forgotten transaction, for example, holds such locks. No work is done twice, and the deliveries in
-these tests, which need other rows, continue.
+Such locks may be held by a transaction that was left open by mistake, for example. No work is done
+twice. In each test, deliveries that need other rows continue meanwhile.
 """
 
 import threading
@@ -41,9 +41,9 @@ pytestmark = [
     pytest.mark.proves("Delivery rules"),
     pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no row locks"),
 ]
-HELD = 8.0  # seconds, more than the lease of an owed reply
-SOON = 7.0  # seconds within which a delivery arrives even on a busy machine, less than HELD
-DUE = timedelta(seconds=2)  # until locked rows are due, so that the worker is running by then
+HELD = 8.0  # seconds for which rows are locked; must exceed an owed reply's lease
+SOON = 7.0  # seconds; less than HELD, but enough for a delivery even on a busy machine
+DUE = timedelta(seconds=2)  # until the locked rows are due; by then, the worker is running
 
 
 class HeldMailServer(MailServer):
@@ -59,7 +59,7 @@ class HeldMailServer(MailServer):
 
 
 class Service:
-    """A worker, its mail server and its model, with deliveries that must not be delayed."""
+    """A worker with its mail server and its model. Makes deliveries, and times the slowest."""
 
     def __init__(self, receiver: Receiver, endpoint: Endpoint, stack: ExitStack) -> None:
         self.receiver, self.endpoint, self.stack = receiver, endpoint, stack

@@ -70,8 +70,8 @@ def erased_thread(number: int) -> Thread:
     return thread
 
 
-# For each kind of periodic work: a function that creates a row to prune, and the columns that
-# determine its age
+# For each kind of periodic work: a function that creates a row to prune, and the columns from which
+# the row's age is calculated
 PRUNED: dict[str, tuple[Callable[[int], Any], tuple[str, ...]]] = {
     account_tasks.PRUNE_MAILS: (lambda _: made_mail(due_at=None), ("created_at",)),
     account_tasks.CLEAR_SESSIONS: (

@@ -1,6 +1,6 @@
 """Workers do not block each other if one halts or disconnects, or if two settle the same rows.
 
-These situations are rare, so the tests provoke them.
+This rarely happens by chance, so the tests provoke it.
 """
 
 import signal
@@ -69,7 +69,7 @@ def test_a_worker_halted_within_a_claim_does_not_stop_the_others_for_long(
         try:
             assert halted.stdout.readline() == "halted\n"
             worker.signal(signal.SIGCONT)
-            receiver.wait_for(2, 25)  # less than the time after which a dispatcher counts as stuck
+            receiver.wait_for(2, 25)  # a dispatcher counts as stuck only after 30 s
         finally:
             halted.send_signal(signal.SIGKILL)
             halted.wait()
@@ -117,7 +117,7 @@ def test_a_worker_reconnects_while_its_lost_session_still_exists(transactional_d
     life.hold()
     ghost = life.own
     life.own = psycopg.connect(**connection.get_connection_params(), autocommit=True)
-    life.own.close()  # The connection seems lost, but the session of `ghost` remains on the server
+    life.own.close()  # The connection seems lost, but `ghost` keeps its session open
     holding = threading.Thread(target=life.hold, daemon=True)
     holding.start()
     holding.join(20)
@@ -129,7 +129,7 @@ def test_a_worker_reconnects_while_its_lost_session_still_exists(transactional_d
 
 
 def under_way(endpoint: Endpoint) -> Work:
-    """Create a delivery with a started attempt, and return the work to settle."""
+    """Create a delivery whose attempt has started, and return the Work to settle it with."""
     token, now = new_id(), timezone.now()
     delivery = DeliveryFactory(
         chatbot=endpoint.chatbot,

@@ -1,4 +1,4 @@
-"""PostgreSQL stops or hangs, and comes back. These tests start their own server."""
+"""PostgreSQL stops or hangs, and comes back. These tests start their own PostgreSQL server."""
 
 import json
 import os
@@ -25,9 +25,9 @@ pytestmark = [
     pytest.mark.proves("Response envelope"),
 ]
 
-AT_ONCE = 40  # concurrent requests, far more than the pool has connections
-GIVEN_UP = 2.0  # seconds within which a response must arrive
-PROBED = 1.0
+AT_ONCE = 40  # concurrent requests, far more than there are connections in the pool
+GIVEN_UP = 2.0  # seconds within which a request must get a response
+PROBED = 1.0  # seconds within which /readyz must report the outage
 PATH = "/api/v1/chatbots"
 
 
@@ -65,7 +65,11 @@ class Service(NamedTuple):
         return [int(number) for number in told.stdout.split()]
 
     def halt(self) -> None:
-        """Halt PostgreSQL, its main process first, so it reaps no child that exits meanwhile."""
+        """Halt PostgreSQL's processes.
+
+        The main process is halted first. If it still ran, it would reap a child that exits
+        meanwhile, and signaling that child would fail.
+        """
         self.postgres.running.send_signal(signal.SIGSTOP)
         for process in self.backends():
             os.kill(process, signal.SIGSTOP)
@@ -157,7 +161,7 @@ def test_a_command_that_starts_during_an_outage_waits_for_its_end(service: Servi
         waiting = subprocess.Popen(
             command, cwd=ROOT, env=service.web.environment, stderr=subprocess.PIPE, text=True
         )
-        time.sleep(6)  # longer than one attempt of the pool to connect
+        time.sleep(6)  # longer than one of the pool's attempts to connect
     finally:
         service.postgres.start()
     _, told = waiting.communicate(timeout=60)
@@ -166,7 +170,7 @@ def test_a_command_that_starts_during_an_outage_waits_for_its_end(service: Servi
 
 @contextmanager
 def slow_keys(session: psycopg.Connection[Any]) -> Iterator[None]:
-    """Make the next request wait ten seconds in the database, when it records the key's use."""
+    """Make the next request wait ten seconds in the database, while it records the key's use."""
     session.execute("UPDATE accounts_apikey SET last_used_at = NULL")
     session.execute(
         "CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql"

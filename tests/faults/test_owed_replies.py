@@ -1,4 +1,8 @@
-"""Exactly one reply is stored if web ends, halts or loses its database during a model call."""
+"""If web stops, halts or loses its database during a model call, exactly one reply is stored.
+
+A reply is owed from the moment when the visitor's message is stored. If the web process cannot
+store the reply, a worker takes over, or another web process that gets the same request again.
+"""
 
 import signal
 import threading
@@ -33,7 +37,7 @@ from webhooks.models import Delivery
 pytestmark = pytest.mark.proves("Threads and messages")
 
 FALLBACK = "Please ask again later."
-SECONDS = 20.0  # seconds to store the reply, on a machine that also runs other tests
+SECONDS = 20.0  # seconds within which a worker must store the reply, even on a busy machine
 
 
 @pytest.fixture
@@ -53,7 +57,7 @@ def thread(transactional_db: None, default_model: Any, model: HeldModel) -> Thre
 
 
 class Caller:
-    """Sends messages to web processes from threads of a pool."""
+    """Sends messages to web processes from a thread pool."""
 
     def __init__(self, thread: Thread, pool: ThreadPoolExecutor) -> None:
         self.path = f"/api/v1/chatting/{thread.chatbot_id}/thread/{thread.pk}/message"
@@ -124,7 +128,10 @@ def test_a_web_process_that_is_asked_to_stop_finishes_its_sends(
 
 
 def lapse() -> None:
-    """Expire every lease now. A halted process cannot renew its lease."""
+    """Make every lease expire now.
+
+    While a process is halted, it cannot renew its lease, so the lease would expire by itself later.
+    """
     past = timezone.now() - timedelta(seconds=1)
     StoredAnswer.objects.update(claimed_until=past)
     OwedReply.objects.update(claimed_until=past)
@@ -167,7 +174,7 @@ def test_a_halted_process_returns_the_reply_of_the_web_process_that_took_over(
 
 
 def renewed() -> bool:
-    """Wait half a second for a halted process to resume. Returns whether the reply is leased."""
+    """Wait half a second for a halted process to resume. Returns whether a valid lease exists."""
     time.sleep(0.5)
     return OwedReply.objects.filter(claimed_until__gt=timezone.now()).exists()
 

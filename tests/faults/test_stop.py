@@ -17,7 +17,7 @@ from tests.servers.receiver import Receiver
 from webhooks.models import Attempt, Delivery, Endpoint
 
 pytestmark = pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no server")
-STOPPED_WITHIN = 40.0  # seconds with the default LLM_TIMEOUT, as docs/deployment.md says
+STOPPED_WITHIN = 40.0  # seconds; the default LLM_TIMEOUT + 10 s, as docs/deployment.md says
 ATTEMPTS = 40  # attempts to connect, far more than a pool makes before it gives up
 NOTICED = 3.0  # seconds within which a process notices a signal, even on a busy machine
 
@@ -29,9 +29,9 @@ def proxy() -> Iterator[Proxy]:
 
 
 def worker_through(proxy: Proxy, **environment: str) -> Worker:
-    """Return a worker that reaches PostgreSQL through a proxy, with the timeouts of production.
+    """Return a worker that connects to PostgreSQL through a proxy.
 
-    Only WEBHOOK_TIMEOUT is shorter.
+    It has the timeouts of production, except for a shorter WEBHOOK_TIMEOUT.
     """
     server = urlsplit(os.environ["TEST_DATABASE_URL"])
     where = f"{server.netloc.rpartition('@')[0]}@127.0.0.1:{proxy.port}"
@@ -86,9 +86,9 @@ def test_a_worker_outlives_a_silent_database_and_then_delivers(
 def test_a_worker_never_stops_trying_to_connect(
     receiver: Receiver, endpoint: Endpoint, proxy: Proxy
 ) -> None:
-    """A pool that has given up tries again only when it is asked for a connection.
+    """The worker must keep asking its connection pool for a connection.
 
-    So the worker must keep asking.
+    After a while, the pool gives up, and connects again only when it is asked to.
     """
     with worker_through(proxy, DJANGO_SETTINGS_MODULE="tests.servers.settings") as worker:
         wait_until(lambda: "is ready" in worker.said(), told=worker.said)

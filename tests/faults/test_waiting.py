@@ -1,4 +1,4 @@
-"""Sends that wait for a slow model block no other request and hold no database connection."""
+"""Messages that wait for a slow model block no other request and hold no database connection."""
 
 import threading
 import time
@@ -23,9 +23,9 @@ from tests.servers.processes import Web, wait_until
 
 pytestmark = [pytest.mark.proves("Threads and messages"), pytest.mark.django_db(transaction=True)]
 
-WAITING = 60
+WAITING = 60  # messages that wait at the same time
 LONG = 300  # seconds that a model hangs
-SOON = 60  # seconds for a request that needs no model, even on a busy machine
+SOON = 60  # seconds that a request without a model call may take, even on a busy machine
 
 
 @pytest.fixture
@@ -85,8 +85,8 @@ def test_reads_do_not_queue_behind_waiting_sends(api: Api, thread: Thread, model
 def soon(request: Callable[[], requests.Response]) -> requests.Response:
     """Send a request, and repeat it if it times out.
 
-    For a while after a slow request, the event loop leaves all requests to threads, and the only
-    thread is busy.
+    For a while after a slow request, the event loop answers no requests itself, but leaves them all
+    to threads. In this test, the only thread is busy.
     """
     for _ in range(2):
         with suppress(requests.Timeout):
@@ -115,9 +115,9 @@ def test_embedded_reads_and_changes_do_not_wait_for_a_thread_that_a_send_occupie
         assert senders.join() == [200]
 
 
-SENDS = 200  # messages sent, four times as many as the process has threads
+SENDS = 200  # messages that are sent at the same time, four for each thread of the process
 ONE = {"WEB_WORKERS": "1", "WEB_THREADS": "50", "RATE_LIMIT_IP": "off", "RATE_LIMIT_USER": "off"}
-PLACES = 20  # concurrent replies per account, in a process with 50 threads
+PLACES = 20  # replies that one account may await at the same time, with 50 threads
 
 
 class Senders:

@@ -1,4 +1,4 @@
-"""Killed, halted and stopped workers lose no delivery, and no state goes backwards."""
+"""Killed, halted and stopped workers lose no delivery, and no delivery's state goes backwards."""
 
 import resource
 import signal
@@ -22,8 +22,10 @@ from webhooks.models import Attempt, Delivery, Endpoint
 pytestmark = pytest.mark.proves("Delivery rules")
 OK, SLOW, BROKEN = answer(), answer(delay=1.0), answer(503)
 LATE = 10.0  # seconds that an attempt may be late on a machine under load
-DEATHS = 3  # workers that are killed
-TAKEN_OVER = 3.0  # seconds; limit for the median takeover, which takes about 2 s on an idle machine
+DEATHS = 3  # how many workers are killed
+# Maximum for the median number of seconds from a worker's death to the next attempt. On an idle
+# machine, it is about 2.
+TAKEN_OVER = 3.0
 
 
 def have_ended(count: int, state: str = "SUCCESS") -> Callable[[], bool]:
@@ -64,7 +66,7 @@ def test_the_four_attempts_arrive_on_time_with_the_same_bytes(
 def test_a_worker_killed_at_any_point_loses_nothing(
     receiver: Receiver, endpoint: Endpoint, settings: Any, point: str, arrivals: int
 ) -> None:
-    """The next worker resumes the delivery immediately, or leaves finished work unchanged."""
+    """The next worker resumes the delivery at once, or leaves it unchanged if it is finished."""
     settings.WEBHOOK_TIMEOUT = 600.0  # no lease expires during the test
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
     with Worker(crash_point=point) as doomed:

@@ -1,4 +1,4 @@
-"""Hostile requests to every operation, generated from a seed, and the rules for responses."""
+"""Send every operation hostile requests, generated from a seed, and check the responses."""
 
 import email
 import http.client
@@ -85,7 +85,7 @@ KEYS = ["", "x", "k" * 255, "k" * 256, "two words"]
 
 
 def examples() -> dict[str, dict[str, Any]]:
-    """Return the OpenAPI document's example bodies by operation. Each has every field."""
+    """Return the OpenAPI document's example bodies, keyed by operation. Each has every field."""
     document = json.loads((ROOT / "openapi.json").read_text())
     return {
         f"{method.upper()} {shape(path)}": body["content"]["application/json"]["example"]
@@ -134,7 +134,7 @@ class Fuzzer:
         return self.dice.choice(WORDS if self.chance(0.5) else VALUES)
 
     def body(self, operation: Operation) -> bytes:
-        """Draw a body: the valid one with some parts replaced, or one that is not valid JSON."""
+        """Draw a body: a valid one with some values replaced, or one from `spoiled` or RAW."""
         if self.chance(0.15):
             return self.dice.choice(RAW)
         if operation.body and self.chance(0.2):
@@ -146,7 +146,7 @@ class Fuzzer:
         return json.dumps(body).encode() if body or operation.method != "GET" else b""
 
     def spoiled(self, operation: Operation) -> dict[str, Any]:
-        """Draw a body with the text fields of the example, some with added control characters.
+        """Draw a body with the example's text fields, some with control characters appended.
 
         The values of the operation's valid body take precedence.
         """
@@ -159,7 +159,7 @@ class Fuzzer:
         return texts | {name: filled(value, self.ids) for name, value in operation.body.items()}
 
     def path(self, operation: Operation) -> str:
-        """Draw a path of the operation, sometimes with a wrong id, a wrong ending or a query."""
+        """Draw a path for an operation, sometimes with a wrong id, a wrong ending or a query."""
         ids = dict(self.ids)
         if self.chance(0.15):
             ids[self.dice.choice(list(ids))] = quote(self.dice.choice(IDS), safe="%")
@@ -193,7 +193,7 @@ class Fuzzer:
         for number in range(count):
             if len(self.faults) >= MOST_FAULTS:
                 return
-            if number % 100 == 0:  # earlier requests may have switched these off
+            if number % 100 == 0:  # undoes what earlier requests may have switched off
                 Chatbot.objects.filter(pk=self.chatbot.pk).update(is_active=True)
                 LeadSettings.objects.update_or_create(chatbot=self.chatbot, defaults=TOLD)
             operation = OPERATIONS[number % len(OPERATIONS)]
@@ -204,7 +204,7 @@ class Fuzzer:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         began = time.monotonic()
         try:
-            with suppress(BrokenPipeError):  # the response came before a large body was read
+            with suppress(BrokenPipeError):  # the server may respond before reading a large body
                 connection.request(sent.method, sent.path, sent.body or None, sent.headers)
             answer = connection.getresponse()
             text = answer.read()
@@ -249,11 +249,11 @@ HEADERS = {
 
 
 def fuzz(chatbot: Chatbot, *, count: int, seed: int) -> Fuzzer:
-    """Send hostile requests to a running service while slow clients trickle their bodies.
+    """Send hostile requests to a running service while slow clients send bodies byte by byte.
 
-    Returns the fuzzer with all faults. Besides wrong responses, these include a missing email of
-    another tenant, an email with a header that a visitor added, and a log line that a caller
-    forged.
+    Returns the fuzzer with all faults. Besides wrong responses, a fault is an email to another
+    tenant that does not arrive, an email with a header that a visitor added, or a log line that a
+    caller forged.
     """
     key = caller(chatbot.account.owner).key or ""
     path = f"/api/v1/chatbots/chatbot/{chatbot.pk}/conversation-starters"
@@ -304,6 +304,6 @@ def arrives(address: str, mails: MailServer) -> bool:
 
 
 def split(mail: str) -> bool:
-    """Return whether an email has a header that we never write, or lacks a required one."""
+    """Return whether an email has a header that the service never sends or lacks a required one."""
     names = {name.lower() for name in email.message_from_string(mail)}
     return bool(names - HEADERS) or not {"subject", "from", "to", "date"} <= names

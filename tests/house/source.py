@@ -1,4 +1,4 @@
-"""Find and parse the project's own files, for the rules in this folder."""
+"""Find and parse the project's own files, for the tests in this folder, which check house rules."""
 
 import ast
 from collections.abc import Iterator

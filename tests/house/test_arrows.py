@@ -1,6 +1,7 @@
-"""The import contracts report what they forbid, in a small project built for these tests.
+"""The import contracts in .importlinter report the imports that they forbid.
 
-`make check` runs them on the project itself.
+The tests run the contracts on a small project built for this purpose, and `make check` runs them on
+the project itself.
 """
 
 import os
@@ -57,7 +58,7 @@ CONFIG = {
 
 
 def broken(house: Path, *, contract: str) -> str:
-    """Run the linter on a small project. Returns its output."""
+    """Run the import linter on the small project. Returns its output."""
     lint = "from importlinter.cli import lint_imports_command; lint_imports_command()"
     options = ["--no-cache", "--no-logo", "--config", str(CONTRACTS), "--contract", contract]
     environment = os.environ | {"COLUMNS": "500", "PYTHONPATH": str(house)}

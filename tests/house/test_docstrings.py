@@ -1,4 +1,7 @@
-"""The docstrings of public modules, classes and functions say more than their names do."""
+"""Public modules, classes and functions have docstrings.
+
+The docstrings of classes and functions say more than their names do.
+"""
 
 import ast
 import inspect
@@ -14,7 +17,7 @@ from tests.house.source import PACKAGES, ROOT, modules, place, tree
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DEFINITIONS = (ast.ClassDef, *FUNCTIONS)
-# Base classes whose subclasses only implement an interface of Django: app configs and commands
+# Base classes of app configs and commands. Their subclasses only implement an interface of Django.
 OF_DJANGO = ("AppConfig", "BaseCommand", "RecordCommand")
 FILLERS = frozenset(
     """
@@ -36,7 +39,10 @@ def public(body: list[ast.stmt], path: str = "") -> Iterator[tuple[str, Definiti
 
 
 def overrides(module: str, name: str) -> bool:
-    """Return whether a method overrides a base class's method, whose docstring covers both."""
+    """Return whether a method overrides one from a base class.
+
+    The docstring of the overridden method then serves for both.
+    """
     owner_name, _, method = name.rpartition(".")
     if not owner_name:
         return False
@@ -75,7 +81,7 @@ def stem(word: str) -> str:
 
 
 def echoes(name: str, docstring: str) -> bool:
-    """Return whether a docstring consists only of words from the name and of fillers."""
+    """Return whether a docstring consists only of words from the name and filler words."""
     return set(words(docstring)) <= {*words(name), *map(stem, FILLERS), "s"}
 
 

@@ -12,7 +12,8 @@ from tests.house.source import PACKAGES, ROOT, files, modules, place, tree
 TESTS = ROOT / "tests"
 HEADINGS = conformance.read_index(ROOT / "docs" / "specification-index.toml")
 
-# Folders whose files mirror no module, document or heading, and what their tests are about.
+# Folders whose test files are not named after a module, document or heading of the specification,
+# and what the tests in them are about.
 ACROSS = {
     "browser": "staff workflows in a real browser, which span pages of several apps",
     "faults": "faults in one part of the installation; the file is named after the part",
@@ -22,7 +23,10 @@ ACROSS = {
 
 
 def slug(heading: str) -> str:
-    """Turn a heading into part of a file name: `Pagination (list endpoints)` into `pagination`."""
+    """Turn a heading into part of a file name.
+
+    For example, `Pagination (list endpoints)` becomes `pagination`.
+    """
     return "_".join(re.findall(r"[a-z0-9]+", heading.partition("(")[0].lower()))
 
 
@@ -44,7 +48,10 @@ def subjects() -> dict[str, set[str]]:
 
 
 def has_subject(path: Path, known: dict[str, set[str]]) -> bool:
-    """Return whether a file has a subject: `test_<subject>.py` or `test_<subject>_<aspect>.py`."""
+    """Return whether a file is named after a subject, or is in an exempt folder.
+
+    Such a name is `test_<subject>.py` or `test_<subject>_<aspect>.py`.
+    """
     folder = path.relative_to(TESTS).parent
     if folder.parts and folder.parts[0] in ACROSS:
         return True

@@ -29,7 +29,7 @@ Use = Callable[[str], object]
 
 
 def use_of(pattern: re.Pattern[str], method: str) -> Use:
-    """Return a function that applies a method of a pattern to a whole text."""
+    """Return a function that calls a method of a pattern on a text, and reads all the results."""
     if method == "sub":
         return lambda text: pattern.sub("", text)
     if method == "finditer":
@@ -39,7 +39,11 @@ def use_of(pattern: re.Pattern[str], method: str) -> Use:
 
 
 def attacks(pattern: re.Pattern[str]) -> Iterator[tuple[str, str, str]]:
-    """Generate attacks from a pattern's characters: a beginning, a repeated part, and an end."""
+    """Generate attacks: texts that a pattern may take very long to match.
+
+    Each consists of a beginning, a part that is repeated, and an end. Most of them use characters
+    or words from the pattern itself.
+    """
     words = dict.fromkeys(re.findall(r"[A-Za-z/:=<>-]{2,}", pattern.pattern))
     signs = dict.fromkeys(COMMON + "".join(re.findall(r"[^\w\s\\]", pattern.pattern)))
     yield from itertools.product(["", *words], [*signs, *words], ENDS)
@@ -47,7 +51,7 @@ def attacks(pattern: re.Pattern[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def seconds(use: Use, text: str) -> float:
-    """Return the processor time of one use, without garbage collection."""
+    """Return the processor time of one use. Garbage collection is off during this time."""
     gc.disable()
     try:
         began = time.thread_time()
@@ -58,10 +62,11 @@ def seconds(use: Use, text: str) -> float:
 
 
 def worst(pattern: re.Pattern[str], method: str) -> tuple[float, str]:
-    """Return the time of the slowest attack for 64 KiB, measured or extrapolated, and the attack.
+    """Return how long the slowest attack takes with a text of 64 KiB, and the attack.
 
-    Only the attacks that are slowest at a small size are tried at a larger one. At 256 characters,
-    quadratic time already stands out: it is a hundred times linear time.
+    If an attack is slow even with a shorter text, its time is extrapolated from that. Only the
+    attacks that are slowest with short texts are tried with longer ones. At 256 characters,
+    quadratic time already stands out: it is about a hundred times linear time.
     """
     use, taken = use_of(pattern, method), dict[tuple[str, str, str], float]()
     for attack in attacks(pattern):
@@ -88,7 +93,7 @@ def is_suspect(use: Use, attack: tuple[str, str, str], size: int, taken: float) 
 
 
 def methods_used(name: str, file: ast.Module) -> list[str]:
-    """Return the methods of a pattern that a file calls, or `search` if it calls none."""
+    """Return the methods that a file calls on the named pattern, or `search` if it calls none."""
     used = {
         node.attr
         for node in ast.walk(file)
@@ -100,7 +105,7 @@ def methods_used(name: str, file: ast.Module) -> list[str]:
 
 
 def patterns(path: Path) -> Iterator[tuple[str, re.Pattern[str], str]]:
-    """Yield each pattern in a file with its place, once for each method that applies it."""
+    """Yield each pattern in a file with its place, once for each method that is called on it."""
     if not re.search(r"\bre\.|RegexValidator", path.read_text()):
         return
     file = tree(path)
@@ -125,7 +130,7 @@ def patterns(path: Path) -> Iterator[tuple[str, re.Pattern[str], str]]:
 
 
 def value(path: Path, node: ast.expr) -> Any:
-    """Evaluate an expression from a file in the namespace of the file's module."""
+    """Evaluate an expression from a file in the namespace of that file's module."""
     module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
     return eval(ast.unparse(node), vars(module))
 

@@ -1,4 +1,4 @@
-"""An operation enters few files, and seldom moves between them."""
+"""An API operation runs code in few of the project's files, and seldom moves between them."""
 
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from tests.routes import followed
 
 
 class Bar(NamedTuple):
-    """The maximum number of files that an operation may enter, and of moves between files."""
+    """How many files an operation may enter, and how often it may move from one to another."""
 
     files: int
     moves: int

@@ -9,8 +9,8 @@ from conversations.admin.menu import MENU
 from tests.house.source import ROOT, files
 
 TEMPLATES = ROOT / "templates"
-# Digests of the theme's templates from which ours were adapted. After a theme update, compare both
-# templates, adapt ours, and enter the new digest.
+# Digests of the theme's templates from which ours were adapted. If a theme update changes one of
+# them, compare it with ours, adapt ours, and enter the new digest.
 ADAPTED_FROM = {
     "admin/base.html": "2ce9250b3c649e3a",
     "admin/filter.html": "0c4cab2e0096ba77",

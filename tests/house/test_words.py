@@ -25,11 +25,12 @@ SHORTEST = 3  # words; shorter strings are names, states and keys
 MARKUP = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|\{#|#\}|<[^<>]*>", re.DOTALL)
 DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
-# `is None` is Python, so only a first letter may be a capital. "There is none" is plain English.
+# Only the first letter of a word or phrase may be a capital, because `is None` is Python. "There is
+# none" is plain English, so it is accepted.
 # An `alone` that ends a phrase nearly always means "only"; NOT_PROSE lists the exceptions.
 PATTERNS = [f"[{word[0]}{word[0].upper()}]" + word[1:].replace(" ", r"\s+") for word in AVOIDED]
 WORD = re.compile(rf"\b(?<![Tt]here )(?:{'|'.join(PATTERNS)})\b|\b[Aa]lone(?=[.,;:!?)\]])")
-# A test states a fact about a thing, so its name begins with the thing and not with a clause.
+# A test's name states a fact about a thing, so it begins with that thing and not with a clause.
 NO_SUBJECT = re.compile(r"(?:what|who|whose|where|whatever|whether|of|ones own|that)\b")
 NOT_PROSE = re.compile(
     r"^ *```.*?^ *```"  # a fenced block
@@ -40,7 +41,7 @@ NOT_PROSE = re.compile(
 
 
 def avoided(text: str, *, first_line: int = 1) -> Iterator[tuple[int, str]]:
-    """Find words to avoid. Yields each one with its line. A phrase that wraps is joined."""
+    """Yield each word or phrase to avoid, with its line. A phrase may wrap onto the next line."""
     prose = NOT_PROSE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
     for found in WORD.finditer(prose):
         line = first_line + prose.count("\n", 0, found.start())
@@ -108,7 +109,7 @@ def avoided_in_template(source: str) -> list[tuple[int, str]]:
 
 
 def names_of_tests(source: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and the words of each test's name, and of each id of a test's cases."""
+    """Yield the name of each test, as words, and the id of each of its cases, with their lines."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             yield node.lineno, node.name.removeprefix("test_").replace("_", " ")

@@ -1,7 +1,7 @@
-"""Behaviors of a receiver: valid and hostile responses.
+"""Behaviors of a test server: valid and hostile ways to respond to a request.
 
 A behavior is called with the request and yields steps: bytes to send, a pause in seconds, or CLOSE
-or RESET, which end the connection. After the last step, the receiver waits for the next request.
+or RESET, which end the connection. After the last step, the server waits for the next request.
 """
 
 import gzip
@@ -17,9 +17,9 @@ Step = bytes | float | object
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A request as received, with header names and values as sent and the raw body.
+    """A request as it was received. Header names and values are as sent, and the body is raw.
 
-    `monotonic` and `wall` are the times of its arrival by these clocks, in seconds.
+    `monotonic` and `wall` are the time of arrival in seconds, by the monotonic and the wall clock.
     """
 
     monotonic: float

@@ -1,4 +1,7 @@
-"""Certificates from a certificate authority of this test run, and TLS contexts with them."""
+"""TLS contexts for test servers, and their certificates.
+
+Most certificates are issued by a certificate authority that is created for the test run.
+"""
 
 import datetime as dt
 import ssl
@@ -53,7 +56,7 @@ def good() -> ssl.SSLContext:
 
 
 def good_of_its_own() -> ssl.SSLContext:
-    """Return a new context with a valid certificate. A test may change the context."""
+    """Return a new context with a valid certificate, for a test that changes the context."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(chain_file())
     return context

@@ -1,4 +1,4 @@
-"""Processes of the service that are forked from a process with the packages already imported.
+"""Processes of the service, forked from a process that has already imported the packages.
 
 Importing Django, Celery and the other packages takes most of the startup time. Each process
 imports the settings and the service's own modules itself, in its own environment.
@@ -26,7 +26,10 @@ CONTEXT.set_forkserver_preload(["tests.servers.packages"])
 
 
 class Plan(NamedTuple):
-    """The command of a process, its environment, and the files to which output is appended."""
+    """What a forked process needs: its command, environment, input and limit on open files.
+
+    Output is appended to the files `out` and `err`.
+    """
 
     command: Sequence[str]
     environment: Mapping[str, str]
@@ -39,8 +42,9 @@ class Plan(NamedTuple):
 class Forked:
     """A Python process in its own session, with the interface of subprocess.Popen.
 
-    `command` has the arguments of the interpreter: a path, or -m and a module, each followed by its
-    arguments, or -c and a program. `stdin` is a file descriptor, and `open_files` a soft limit.
+    `command` consists of the interpreter's arguments: a script's path or -m and a module, followed
+    by their arguments, or -c and a program. `stdin` is a file descriptor, and `open_files` is the
+    soft limit on open files.
     """
 
     def __init__(
@@ -57,7 +61,7 @@ class Forked:
         ready, says_ready = CONTEXT.Pipe(duplex=False)
         # a daemon, so that a process left behind by a failed test ends with the tests
         self.process = CONTEXT.Process(target=run, args=(plan, says_ready), daemon=True)
-        # Hide the main module, such as tests.soak, which multiprocessing would import again.
+        # Hide the main module, such as tests.soak, because multiprocessing would import it again.
         with mock.patch.dict(sys.modules, __main__=ModuleType("__main__")):
             self.process.start()
         says_ready.close()

@@ -1,4 +1,4 @@
-"""Lock rows as a forgotten PostgreSQL transaction does, and limit the waits for locks."""
+"""Lock rows as a forgotten PostgreSQL transaction does, and limit the time to wait for locks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ def locked(*several: "QuerySet[Any]") -> Iterator[None]:
 
 @contextmanager
 def limited_waits(timeout: str = locks.WORKER_LOCK_TIMEOUT) -> Iterator[None]:
-    """Limit how long this process waits for locks. The default is the limit of a worker."""
+    """Limit how long this process waits for locks. The default is a worker's limit."""
     database: Any = connection  # Any: the stubs lack the pool
     before = dict(database.settings_dict["OPTIONS"])
     locks.limit_waits(timeout)

@@ -14,7 +14,8 @@ class MailServer:
 
     def __init__(self) -> None:
         self.mails: list[str] = []
-        # The responses to MAIL FROM, one per email, or b"" to hang up. Later emails are accepted.
+        # One response to MAIL FROM for each email; b"" hangs up instead. Emails beyond these are
+        # accepted.
         self.answers: deque[bytes] = deque()
         owner = self
 

@@ -30,7 +30,7 @@ class ModelServer(Receiver):
         return [orjson.loads(arrival.body) for arrival in self.arrivals]
 
     def say(self, *plan: Behavior) -> None:
-        """Set the behaviors for successive requests. The last one is repeated."""
+        """Set the behaviors for successive requests. The last behavior is repeated."""
         self.on(PATH, *plan)
 
 
@@ -55,7 +55,7 @@ def completion(
 
 
 def replying(reply: Callable[[Messages], str], *, delay: float = 0.0) -> Behavior:
-    """Return a behavior that replies with the result of a function of the messages."""
+    """Return a behavior that passes the messages to a function and replies with its result."""
 
     def behavior(arrival: Arrival) -> Iterator[Step]:
         body = completion(reply(orjson.loads(arrival.body)["messages"]), usage=True)
@@ -92,7 +92,10 @@ def dripping(content: str, *, gap: float = 0.05) -> Behavior:
 
 
 class HeldModel(ModelServer):
-    """A model that holds its first reply until `ready` is set. `then` lists its later behaviors."""
+    """A model that holds its first reply back until `ready` is set, at most for `patience` seconds.
+
+    `then` lists the behaviors after the first.
+    """
 
     def __init__(self, content: str, *then: Behavior, patience: float) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""Import the packages of the service, for processes that are forked afterwards.
+"""Import the service's packages, so that processes forked afterwards need not import them.
 
-Modules that read Django's settings when they are imported are left to the forked process, and so
-is prometheus_client, which reads the environment.
+Modules that read Django's settings when they are imported are not imported here but in each forked
+process. The same is true of prometheus_client, which reads the environment.
 """
 
 import gc

@@ -94,8 +94,8 @@ class Worker(Process):
         self.command = (*WORKER, *QUICKLY, "--concurrency", str(slots))
 
 
-# These ports are below those that the system assigns to clients, and differ between parallel test
-# processes. So no other process takes a port before its server listens or while it restarts.
+# These ports are below the range that the system assigns to clients, and each parallel test process
+# uses its own. So no other process takes a port before its server listens, or while it restarts.
 TURN = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 16
 PORTS = itertools.cycle(SystemRandom().sample(range(16_384 + TURN, 32_768, 16), 500))
 
@@ -140,7 +140,7 @@ class Web(Process):
         wait_until(lambda: not self.alive())
 
     def alive(self) -> list[Path]:
-        """List the entries in /proc of the server and its workers, except those that have ended."""
+        """List the /proc entries of the server and its workers, except for ended processes."""
         assert self.running
         found = []
         for entry in Path("/proc").glob("[0-9]*"):
@@ -157,7 +157,7 @@ class Web(Process):
 
 
 def a_session_waits_for_a_transaction() -> bool:
-    """Return whether a PostgreSQL session of this database waits for another's transaction."""
+    """Return whether a session of this PostgreSQL database is waiting for another transaction."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_stat_clear_snapshot()")
         cursor.execute(

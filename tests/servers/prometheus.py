@@ -1,4 +1,4 @@
-"""Scrape real processes, and have promtool evaluate the alert rules over the scrapes."""
+"""Scrape the metrics of real processes, and have promtool evaluate the alert rules on them."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from tests.servers.processes import ROOT
 
 ALERTS = ROOT / "docs" / "monitoring" / "alerts.yml"
 FIRING = 'max by (alertname) (ALERTS{alertstate="firing"})'
-LASTING = 500  # intervals for which the fault lasts
+LASTING = 500  # how many scrape intervals the fault lasts
 Series = tuple[str, tuple[tuple[str, str], ...]]
 Scrape = dict[Series, float]
 COUNTED = ("_total", "_bucket", "_count", "_sum")
@@ -31,7 +31,7 @@ def page_of(address: str) -> str | None:
 
 
 def scrape(addresses: Iterable[str]) -> Scrape:
-    """Read metrics pages as Prometheus does, with `up` and the labels `job` and `instance`."""
+    """Read metrics pages as Prometheus does, adding `up` and the labels `job` and `instance`."""
     found: Scrape = {}
     for address in addresses:
         target = {"job": "chatbots", "instance": address.removeprefix("http://")}

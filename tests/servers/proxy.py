@@ -1,4 +1,4 @@
-"""A proxy that makes a test server appear to fail for processes that use the proxy."""
+"""A proxy in front of a test server, which can make the server appear to fail."""
 
 import contextlib
 import socket

@@ -35,8 +35,9 @@ def shake_hands(receiver: "Receiver", raw: socket.socket) -> socket.socket | Non
 class Receiver:
     """A server on a free port, as a context manager.
 
-    Without a TLS context, it speaks plain HTTP. Requests are passed to `tell` or, without
-    it, appended to `arrivals`. `connections` counts the opened connections.
+    Without a TLS context, it speaks plain HTTP. Each request is passed to `tell` or, if that is not
+    given, appended to `arrivals`. `connections` counts the connections that were opened. `greeting`
+    is called with each new connection, and returns the one to read requests from, or None.
     """
 
     def __init__(
@@ -77,11 +78,14 @@ class Receiver:
         return f"{'https' if self.context else 'http'}://{host or self.host}:{self.port}{path}"
 
     def on(self, path: str, *plan: Behavior) -> None:
-        """Set the behaviors for successive requests to a path. The last one is repeated."""
+        """Set the behaviors for successive requests to a path. The last behavior is repeated."""
         self._plans[path] = deque(plan)
 
     def wait_for(self, count: int, seconds: float = PATIENCE) -> list[Arrival]:
-        """Wait for this many arrivals. Returns all arrivals. Asserts that they come in time."""
+        """Wait until this many requests have arrived, and return all arrivals.
+
+        Fails the test if they do not arrive in time.
+        """
         with self._arrived:
             enough = self._arrived.wait_for(lambda: len(self.arrivals) >= count, seconds)
         assert enough, f"{len(self.arrivals)} of {count} requests arrived within {seconds} s"
@@ -148,7 +152,7 @@ def read_request(file: BinaryIO, connection: int) -> Arrival | None:
     return Arrival(monotonic, wall, method, path, headers, file.read(length), connection)
 
 
-# Greetings of servers that never read a request
+# Greetings after which the server never reads a request
 
 
 def say_nothing(receiver: Receiver, raw: socket.socket) -> None:
@@ -185,7 +189,7 @@ def drip_the_handshake(receiver: Receiver, raw: socket.socket) -> None:
 
 
 def first_flight(receiver: Receiver, raw: socket.socket) -> bytes:
-    """Return what a TLS server sends in reply to this client's hello."""
+    """Return what a TLS server sends in reply to the client's first message."""
     assert receiver.context is not None
     came, said = ssl.MemoryBIO(), ssl.MemoryBIO()
     side = receiver.context.wrap_bio(came, said, server_side=True)

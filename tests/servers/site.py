@@ -29,7 +29,7 @@ from tests.servers.prometheus import Scrape
 from tests.servers.receiver import Receiver
 from webhooks.models import Delivery
 
-TIMEOUT = 3.0  # seconds per attempt
+TIMEOUT = 3.0  # seconds per delivery attempt
 LIMITS = {"RATE_LIMIT_IP": "off", "RATE_LIMIT_USER": "off", "TEST_METRICS_FRESH": "0"}
 SLOW = """
     CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql
@@ -66,17 +66,17 @@ class Site:
         wait_until(lambda: prometheus.page_of(self.worker_address), told=self.worker.said)
 
     def figure(self, name: str) -> float:
-        """Return a metric, summed over the metrics pages of web and the worker."""
+        """Return a metric, summed over the metrics pages of the web process and the worker."""
         return figure([self.web.address, self.worker_address], name)
 
 
 def figure(addresses: list[str], name: str) -> float:
-    """Return the sum of a metric's series over all of these metrics pages."""
+    """Add up all series of a metric on these metrics pages."""
     return sum(value for (key, _), value in prometheus.scrape(addresses).items() if key == name)
 
 
 class Talk:
-    """A thread of a bot with a webhook, and its visitor's messages."""
+    """A chatbot with a webhook and a thread, with methods to send messages and store deliveries."""
 
     def __init__(self, site: Site) -> None:
         self.site = site

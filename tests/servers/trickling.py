@@ -8,7 +8,7 @@ from contextlib import suppress
 from itertools import cycle
 from typing import NamedTuple, Self
 
-PAUSE = 0.1  # seconds between two bytes
+PAUSE = 0.1  # seconds between bytes
 
 
 class Answer(NamedTuple):
@@ -19,7 +19,7 @@ class Answer(NamedTuple):
 
 
 class Trickling:
-    """Concurrent clients that send the next request after each response, as a context manager."""
+    """Concurrent clients, as a context manager. Each sends its next request after a response."""
 
     def __init__(self, port: int, path: str, key: str, *, clients: int) -> None:
         self.port, self.answers, self.begun = port, list[Answer](), 0

@@ -1,8 +1,8 @@
 """Each alert fires when its fault occurs in a real service, and only then.
 
-Web and a worker are scraped before and during a fault. promtool evaluates the rules over these
-scrapes, as if the fault lasted. Each test names all alerts that must fire, and no other alert may
-fire. Only an outage of the database may cause further alerts.
+The metrics of web and a worker are scraped before and during a fault. Then promtool evaluates the
+alert rules as if the fault had continued after the last scrape. Each test names all alerts that
+must fire, and no other alert may fire, except during an outage of the database.
 """
 
 import contextlib
@@ -77,7 +77,7 @@ def talk(site: Site) -> Iterator[Talk]:
 
 
 def check(names: Set[str], *scrapes: Scrape) -> None:
-    """Assert that exactly these alerts fire if the last change in the scrapes continues."""
+    """Assert that exactly these alerts fire if the change between the last two scrapes goes on."""
     assert firing(*scrapes) == names
 
 
@@ -125,15 +125,15 @@ def test_a_database_that_writes_slowly(site: Site, talk: Talk) -> None:
     wait_until(all_settled)
     path = f"/v0/chatbots/chatbot/{talk.chatbot.pk}/settings/general"
     GeneralSettings.objects.get_or_create(chatbot=talk.chatbot)
-    # These deliveries become manual retries that are due while writes are slow
+    # FAILED deliveries with a due time are manual retries. They are due while writes are slow
     Delivery.objects.update(state="FAILED", due_at=now() + timedelta(seconds=1))
     with slow_writes():
         waiting = talk.later(lambda: talk.call("PATCH", path, {"description": "new"}))
     assert waiting.result().status_code == 200
     wait_until(all_settled)
     fired = firing(before, site.scrape())
-    # On the embedded default, ClaimsSlow does not always fire: the only claim is fast if other work
-    # has already waited for the lock.
+    # On the embedded default, ClaimsSlow does not always fire. If the worker's other work waits for
+    # the lock first, the lock is free when the only claim needs it, so the claim is fast.
     if settings.EMBEDDED:
         fired.add("ClaimsSlow")
     assert fired == {"ClaimsSlow", "RequestsSlow"}

@@ -1,4 +1,7 @@
-"""The main job from end to end, with the processes of `make run` and a real HTTPS receiver."""
+"""The service does its main job: bots answer, people take over, and webhooks report both.
+
+The test runs from end to end, with the processes of `make run` and a real HTTPS receiver.
+"""
 
 import hashlib
 import hmac
@@ -101,7 +104,7 @@ def check_request(arrival: Arrival) -> dict[str, Any]:
 
 @dataclass
 class Job:
-    """The state of the main job: service, caller, receiver, staff login, bot and thread."""
+    """What the steps of the test share: service, caller, receiver, staff login, bot and thread."""
 
     installation: Installation
     call: Caller

@@ -48,7 +48,7 @@ pytestmark = [
 ]
 
 EACH = 25  # secrets of each of the four kinds
-WRONG, RIGHT = slice(0, 23), slice(23, EACH)  # rejected and accepted passwords
+WRONG, RIGHT = slice(0, 23), slice(23, EACH)  # the wrong passwords, and the right ones
 SECRET = re.compile(r"cbk_[0-9A-Za-z]{8}_[0-9A-Za-z]{49}|canary-[a-z]+-\d\d-hKq7Zr2XwV9")
 THE_END = "all was heard"
 
@@ -63,7 +63,7 @@ class Service(Web):
 
 
 class Sown:
-    """The secrets of this test, by kind."""
+    """The secrets that this test uses, by kind."""
 
     def __init__(self, owner: User) -> None:
         self.api_keys = [keys.issue(owner, label=f"key {number}")[1] for number in range(EACH)]
@@ -91,7 +91,7 @@ def decoded(text: str) -> Iterator[str]:
     for run in re.findall(r"[0-9a-f]{40,}", text):
         yield bytes.fromhex(run[: len(run) // 2 * 2]).decode("latin-1")
     for run in re.findall(r"[0-9A-Za-z+/]{40,}", text):
-        for ahead in range(4):  # base64 has groups of four, and the secret may begin within one
+        for ahead in range(4):  # base64 groups of four may begin at any of these places
             coded = run[ahead:]
             yield base64.b64decode(coded[: len(coded) // 4 * 4]).decode("latin-1")
 
@@ -107,7 +107,7 @@ def quoting(status: int, name: str) -> Behavior:
 
 
 class Talk:
-    """The API calls, sign-ins and webhooks of an owner, each with its own secret."""
+    """Uses the secrets as an owner would: in API calls, sign-ins, model calls and webhooks."""
 
     def __init__(self, service: Service, sown: Sown, chatbot: Chatbot) -> None:
         self.service, self.sown, self.chatbot = service, sown, chatbot
@@ -123,7 +123,7 @@ class Talk:
         return answer.status_code
 
     def converse(self, model: ModelServer, receiver: Receiver) -> None:
-        """With each API key, send a message to a new chatbot with its own model key and webhook.
+        """Send a message with each API key, to a new chatbot with its own model key and webhook.
 
         Asserts that each message is accepted.
         """
@@ -184,7 +184,7 @@ class Talk:
         return answer.status_code
 
     def sign_in_with_all(self) -> None:
-        """Sign in with every password: wrong ones for one name, right ones for new users.
+        """Sign in with every password: all wrong ones for one name, each right one for a new user.
 
         Asserts that only the right passwords are accepted.
         """
@@ -197,7 +197,7 @@ class Talk:
             assert self.sign_in(user.email, password) == 302
 
     def meet_errors(self) -> None:
-        """Call the API and sign in while the table of users is missing.
+        """Call the API and sign in while the users table is missing.
 
         Asserts that each response is a 500.
         """
@@ -234,7 +234,7 @@ def stored() -> str:
 
 
 def pages() -> str:
-    """Read the admin's pages: each list and export, and the newest row of each kind."""
+    """Read the admin: home, webhooks, each list and export, and the newest row of each model."""
     client: Client = signed_in(superuser())
     addresses = [reverse("admin:index"), *map(webhook_page, Chatbot.objects.all()[:2])]
     for route, held in routes(admin.site.get_urls()):
@@ -267,7 +267,7 @@ def command_lines() -> str:
 def overheard() -> Iterator[list[str]]:
     """Record every command that reaches Redis, including Celery's messages.
 
-    The embedded default has no Redis, so messages never leave the worker's memory.
+    On the embedded default, nothing is recorded: it has no Redis, and messages stay in the worker.
     """
     heard: list[str] = []
     if not settings.REDIS_URL:

@@ -33,8 +33,8 @@ from tests.soak.ground import SERVERS, Ground, embedded, servers, servers_are_th
 from tests.soak.judge import judge
 from tests.soak.run import NotInTime, run
 
-# The numbers of events or messages, and of faults. The soak of models ends after its faults,
-# regardless of the number of messages.
+# For each scenario: the default numbers of events or messages, and of faults. The soak of models
+# ends when there have been enough faults, regardless of the number of messages.
 SIZES = {"deliveries": (5_000, 200), "replies": (2_000, 40), "models": (0, 500)}
 Where = Callable[[], AbstractContextManager[Ground]]
 TOO_LONG = ("faults_at", "duplicates_explained", "deliveries_with_violations")  # too long to print
@@ -43,7 +43,8 @@ TOO_LONG = ("faults_at", "duplicates_explained", "deliveries_with_violations")  
 def main() -> int:
     """Run the soak, and write the report.
 
-    Returns 1 if a rule was broken, and 2 if the soak could not start or did not end in time.
+    Returns 1 if a rule was broken, and 2 if the soak could not start or a soak of deliveries did
+    not end in time.
     """
     options = parse()
     grounds: list[Where] = []

@@ -1,4 +1,4 @@
-"""Simulate a broker that repeats tasks, by publishing a task message for each current claim."""
+"""Simulate a broker that delivers tasks twice, by publishing a task for each current claim."""
 
 import time
 from contextlib import suppress
@@ -10,14 +10,15 @@ from tests.soak.ledger import Ledger
 from tests.soak.postgres import NAME
 from webhooks.tasks import deliver
 
-# Skip deliveries whose attempt has begun. They have a new claim, which is passed to no task.
+# Deliveries whose attempt has begun are left out. Their claim has been replaced by a new one, which
+# the service never passes to a task.
 CLAIMED = """SELECT d.claim, d.id FROM webhooks_delivery d WHERE d.claim IS NOT NULL
 AND NOT EXISTS (
     SELECT 1 FROM webhooks_attempt a WHERE a.delivery_id = d.id AND a.status = 'PENDING')"""
 
 
 def publish(ledger: Ledger, broker: str, seconds: float) -> None:
-    """Publish task messages for all current claims, again and again, for this many seconds."""
+    """Publish tasks for all current claims, again and again, for this many seconds."""
     options = {"transport_options": {"global_keyprefix": f"{NAME}:"}}
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

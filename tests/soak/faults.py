@@ -1,8 +1,8 @@
 """The faults of a soak: their kinds, how they are drawn, and the threads that cause them.
 
 Each fault is due once a certain number of events has been committed, so that a seed gives the same
-faults on fast and slow machines. Each component that fails has its own lane. The faults of one
-component happen one after another, and different components may fail at the same time.
+faults on fast and slow machines. Each component that fails has its own lane, which is a thread. So
+the faults of one component happen one after another, but two components may fail at the same time.
 """
 
 import random
@@ -23,7 +23,7 @@ from tests.soak.listener import Listener
 POINTS = ("after-claim", "attempt-begun", "after-answer", "before-settle-commit")
 CRASHES = {f"worker dies at {point}": point for point in POINTS}
 KILLED, HALTED, PAST_LEASE = "worker killed", "worker halted", "worker halted past its lease"
-WEIGHTS = {  # faults on every installation, with relative frequencies; short ones are more frequent
+WEIGHTS = {  # faults on every installation, with relative frequencies; quick ones are more frequent
     KILLED: 6,
     HALTED: 4,
     "worker stopped": 1,
@@ -42,21 +42,24 @@ OF_SERVERS = {
     "messages doubled": 4,
     "postgres crashed": 5,
 }
-AWAY, AWAY_FOR = "redis away", 75.0  # the kind of fault, and its duration in seconds
-CUTS = {KILLED, PAST_LEASE, "postgres crashed", *CRASHES}  # may interrupt an attempt
+AWAY, AWAY_FOR = "redis away", 75.0  # a long outage of Redis, and its duration in seconds
+CUTS = {KILLED, PAST_LEASE, "postgres crashed", *CRASHES}  # these may interrupt an attempt
 DEATHS = {KILLED, *CRASHES}
-STOPS = {*CUTS, HALTED, "worker stopped", "redis killed", "redis restarted", AWAY}  # delay work
+# These may delay work
+STOPS = {*CUTS, HALTED, "worker stopped", "redis killed", "redis restarted", AWAY}
 STOPPED_WITHIN = 60.0  # seconds that a process may take to stop
-REACHED_WITHIN = 60.0  # seconds to reach a crash point; otherwise, the worker is killed
+# A crash point is an SQL statement after which a worker kills itself (tests/servers/crash.py). A
+# worker that does not reach it within this many seconds is killed.
+REACHED_WITHIN = 60.0
 
 
 @dataclass
 class Fault:
-    """One fault. `size`, in [0, 1), scales its duration or amount.
+    """One fault. `size`, which is at least 0 and less than 1, scales its duration or amount.
 
-    `moment` is a number of committed events, and the other times are seconds since 1970. A death,
-    whose time is not known exactly, lies between `began` and `ended`. The lane was busy from
-    `since` until `over`, which includes the restart of a stopped process.
+    The fault is due when `moment` events have been committed. The other times are seconds since
+    1970. The exact time of a death is not known, but it lies between `began` and `ended`. The lane
+    was busy from `since` until `over`, which includes the restart of a process that was stopped.
     """
 
     number: int
@@ -74,9 +77,10 @@ class Fault:
 
 
 def kinds_of(ground: Ground, *, count: int, seed: int) -> list[str]:
-    """Draw the kinds of faults: each kind once, and the rest by weight.
+    """Draw the kinds of `count` faults: each kind of WEIGHTS once, and the rest by weight.
 
-    One fault in 100 halts a worker past its lease. On servers, one in 200 stops Redis for AWAY_FOR.
+    Of every 100 faults, one halts a worker for longer than its lease. On servers, one of every 200
+    stops Redis for AWAY_FOR.
     """
     rng = random.Random(f"{seed}/kinds")
     weights = WEIGHTS | (OF_SERVERS if ground.postgres else {})
@@ -88,7 +92,7 @@ def kinds_of(ground: Ground, *, count: int, seed: int) -> list[str]:
 
 
 def draw(ground: Ground, kinds: Sequence[str], *, events: int, seed: int) -> list[Fault]:
-    """Create a fault of each given kind. Its due time, worker and size are drawn at random."""
+    """Create a fault for each item of `kinds`, with a random due time, worker and size."""
     rng = random.Random(f"{seed}/faults")
     moments = sorted(rng.uniform(0.02, 0.98) * events for _ in kinds)
     made = []
@@ -130,7 +134,7 @@ class Lane(threading.Thread):
 
 
 class Faults:
-    """Causes faults. A process may be started or stopped only by the holder of its lock."""
+    """Causes faults. A thread must hold a process's lock to start or stop the process."""
 
     def __init__(self, ground: Ground, listener: Listener) -> None:
         self.ground, self.listener = ground, listener
@@ -207,7 +211,10 @@ def stop(worker: Worker) -> None:
 
 
 def halt(worker: Worker, fault: Fault) -> None:
-    """Halt a worker past an attempt's lease, or for up to 4.5 s, which may exceed a claim's 3 s."""
+    """Halt a worker for 0.1 to 4.5 s, or for a PAST_LEASE fault until after an attempt's lease.
+
+    A halt of more than 3 s outlasts the claim of a delivery whose attempt has not begun.
+    """
     seconds = fault.scaled(0.1, 4.5)
     if fault.kind == PAST_LEASE:
         seconds = fault.scaled(TIMEOUT + 21, TIMEOUT + 24)
@@ -217,7 +224,10 @@ def halt(worker: Worker, fault: Fault) -> None:
 
 
 def crash(worker: Worker, point: str, fault: Fault) -> None:
-    """Run a worker until it dies at its nth pass of a crash point. The fault's size selects n."""
+    """Run a worker until it dies when it passes a crash point for the nth time.
+
+    The fault's size determines n, which is from 1 to 12.
+    """
     ordinary, passing = worker.environment, round(fault.scaled(1, 12))
     worker.environment = ordinary | {"TEST_CRASH_POINT": f"{point}:{passing}"}
     worker.start()
@@ -235,8 +245,8 @@ def crash(worker: Worker, point: str, fault: Fault) -> None:
 def look(worker: Worker, fault: Fault) -> int | None:
     """Return a worker's exit code, or None while it runs.
 
-    Sets `began` and `ended` of the fault. After an exit, these are the times of the last check
-    before it and of the first check after it.
+    Each call also updates the fault's `began` and `ended`. After an exit, these are the time when
+    the worker was last seen running, and the time when it was first seen to have exited.
     """
     assert worker.running
     fault.began, began = time.time(), fault.ended or fault.began

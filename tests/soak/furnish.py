@@ -1,7 +1,8 @@
 """Prepare a new installation from its environment: `python -m tests.soak.furnish URL …`.
 
-Creates the tables, an account for every two endpoints, their chatbots, one key for all accounts,
-and a trigger that records each delivery that leaves SUCCESS. Prints `{"key": …, "chatbots": […]}`.
+Creates the tables, and for each URL a chatbot with an endpoint. Each account has at most two of the
+chatbots, and one API key works for all accounts. A trigger records each delivery that leaves
+SUCCESS. Prints `{"key": …, "chatbots": […]}`.
 """
 
 # ruff: noqa: E402, T201 - Django is set up before its models are imported; this command prints

@@ -1,4 +1,4 @@
-"""The installation that a soak runs on, whose processes and servers can be killed."""
+"""The ground of a soak: the installation that it runs on. Its processes can be killed."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ from tests.soak.ledger import Ledger
 from tests.soak.postgres import Postgres
 
 SLOTS = 32
-TIMEOUT, DELAYS = 2.0, (0.5, 1.0, 2.0)  # seconds; the defaults are 10 and 1, 5, 25
+TIMEOUT, DELAYS = 2.0, (0.5, 1.0, 2.0)  # seconds; by default, they are 10 and (1, 5, 25)
 EMBEDDED, SERVERS = "the embedded default", "PostgreSQL and Redis"
 SETTINGS = {
     "RATE_LIMIT_IP": "off",
@@ -57,7 +57,7 @@ class Ground:
         return json.loads(done.stdout)
 
     def gaps(self) -> list[str]:
-        """Run verify_ledger, and return a line per kind of gap. All processes must have stopped."""
+        """Run verify_ledger once all processes have stopped. Returns a line per kind of gap."""
         done = run_to_end(
             *("manage.py", "verify_ledger", "--json", "--grace", "0"),
             environment=self.web.environment,

@@ -1,4 +1,7 @@
-"""A receiver that records its requests. The mood of each path, from MOODS, decides the response."""
+"""A receiver that records its requests.
+
+Its response to each request depends on the mood of the path at that time, which is one of MOODS.
+"""
 
 import itertools
 import threading
@@ -24,7 +27,10 @@ MOODS: dict[str, tuple[int | None, Behavior]] = {
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """One request: its time in seconds since 1970, its exact body, and the status sent, if any."""
+    """One request: its time in seconds since 1970, and its exact body.
+
+    `said` is the status that the receiver sent, or None if it sent none.
+    """
 
     at: float
     body: bytes

@@ -10,17 +10,17 @@ from typing import Any, Self
 import requests
 
 SENDERS = 4
-NEW_THREAD = 0.03  # the share of sends that start a thread
+NEW_THREAD = 0.03  # the probability that a sender starts a new thread instead of using an old one
 PAUSE = 0.05  # seconds, on average, between two messages of a sender
-HURRY_NOT = 6  # pauses are this many times as long while faults are overdue
+HURRY_NOT = 6  # while faults are overdue, pauses are this many times as long
 IN_VAIN = 0.2  # seconds to wait after a failed call
 
 
 class Load:
-    """Threads that send until they are stopped, as a context manager.
+    """A context manager whose threads send messages until its block ends.
 
-    `committed` has the ids of all messages in responses, including replies. Each of these must have
-    an event. A send without a response may or may not have been committed.
+    `committed` has the ids of all messages that the API has returned, including replies. Each of
+    these must have an event. A message without a response may or may not have been committed.
     """
 
     def __init__(

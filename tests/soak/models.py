@@ -1,9 +1,10 @@
 """The soak of models: the second model replies in time, however the first one fails.
 
-Visitors write to bots whose first model fails on every other request, so that it is never skipped.
-It responds with errors or invalid data, closes or resets the connection, hangs, or drips its reply.
-Of the messages whose request hit a fault, at least the share ANSWERED must get the reply of the
-second model within LLM_TIMEOUT + SLACK.
+Visitors write to bots whose first model fails on every other request. The service skips a model
+only after several failures in a row, so it never skips this one. When the model fails, it responds
+with an error or invalid data, closes or resets the connection, hangs, or sends its reply too
+slowly. Of the messages for which it failed, at least the share ANSWERED must get the second model's
+reply within LLM_TIMEOUT + SLACK.
 """
 
 import threading
@@ -42,7 +43,7 @@ FAULTS = {
 
 
 class Faulty(ModelServer):
-    """Models that fail on every other request, with each of FAULTS in turn."""
+    """Models, each of which fails on every other request. The kinds of FAULTS take turns."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,7 +57,7 @@ class Faulty(ModelServer):
         name, content = question["model"], question["messages"][-1]["content"]
         self.asked[name] += 1
         if self.asked[name] % 2:
-            self.met.pop(content, None)  # a request repeated after a hang-up succeeds
+            self.met.pop(content, None)  # after a hang-up, the request is repeated, and succeeds
             yield from saying("first")(arrival)
             return
         fault = list(FAULTS)[next(self.faults) % len(FAULTS)]

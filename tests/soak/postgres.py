@@ -17,7 +17,7 @@ NAME = "soak"
 
 
 def programs() -> Path | None:
-    """Find the folder of PostgreSQL's programs, which is not on the PATH on Debian."""
+    """Find the folder with PostgreSQL's programs, which Debian does not put on the PATH."""
     if found := shutil.which("initdb"):
         return Path(found).resolve().parent
     folders = Path("/usr/lib/postgresql").glob("*/bin")

@@ -1,8 +1,9 @@
-"""The soak of replies: each message has one outcome, despite failures during slow model calls.
+"""The soak of replies: each message has one outcome, even if processes fail in slow model calls.
 
-Visitors write in several threads, some of which are escalated and returned to the AI. Web is
-killed, stopped and halted, and workers are killed. On servers, the database crashes, too. In the
-end, each message has one reply (from the model or the fallback), a draft, or an escalation.
+Visitors write in several threads, some of which are escalated and returned to the AI. Meanwhile,
+web is killed, stopped and halted, and workers are killed. On servers, the database crashes, too. In
+the end, each message has exactly one outcome: a reply (from the model or the fallback), a draft, or
+an escalation that explains why there is no reply.
 """
 
 import random
@@ -29,8 +30,8 @@ from tests.soak.listener import Listener
 
 LLM_TIMEOUT = 6.0  # seconds, as set for the service under test
 SENDERS, THREADS, BOTS = 32, 48, 4
-WITH_PEOPLE = 4  # every fourth thread may be escalated and returned to the AI
-HANDED_OVER_FOR = 3.0  # seconds for which a thread is escalated
+WITH_PEOPLE = 4  # only every fourth thread may be escalated and then returned to the AI
+HANDED_OVER_FOR = 3.0  # seconds before an escalated thread is returned to the AI
 EXCUSED_FOR = 40.0  # seconds; an escalation this soon after a message explains a missing reply
 KINDS = ("web killed", "web stopped", "web halted", "worker killed")
 OF_SERVERS = ("postgres crashed",)
@@ -69,7 +70,7 @@ class Moody(ModelServer):
 
 
 class Visitors:
-    """Threads that send until they are stopped. Half of them repeat a send that failed."""
+    """The visitors, who send messages. Half of them repeat a message that has failed."""
 
     def __init__(self, ground: Ground, made: dict[str, Any], seen: Seen, seed: int) -> None:
         self.base, self.seen, self.seed = f"{ground.web.address}/api/v1/chatting", seen, seed
@@ -155,7 +156,7 @@ class Faults:
 
 
 def draw(ground: Ground, *, messages: int, faults: int, seed: int) -> list[Fault]:
-    """Draw faults of all kinds. Each is due after a number of successful sends."""
+    """Draw faults of all kinds. Each is due after a random number of successful sends."""
     rng = random.Random(f"{seed}/replies")
     kinds = KINDS + (OF_SERVERS if ground.postgres else ())
     moments = sorted(rng.uniform(0.02, 0.95) * messages for _ in range(faults))

@@ -18,7 +18,7 @@ VERSIONS = ("django", "celery", "requests", "psycopg", "redis")
 
 # Any: JSON, here and below
 def write(ground: Ground, story: Story, verdict: Verdict, *, seed: int) -> dict[str, Any]:
-    """Return the report, which can be stored as JSON."""
+    """Return the report as a dict that can be stored as JSON."""
     return {
         "installation": ground.name,
         "seed": seed,
@@ -98,7 +98,7 @@ def of_events(story: Story) -> dict[str, Any]:
 
 
 def only_manual(story: Story) -> set[str]:
-    """Return the deliveries for which nothing was sent before they were retried manually."""
+    """Return the deliveries of which the receiver got nothing before they were retried manually."""
     manual = {one.delivery: one.started for one in story.attempts if one.by}
     bodies = {one.body: one.id for one in story.deliveries if one.id in manual}
     before = {

@@ -1,6 +1,6 @@
 """Run one soak: send messages, cause faults, and wait until all work has ended.
 
-tests.soak.judge checks the result, a Story.
+The result is a Story, the record of the run. tests.soak.judge checks it.
 """
 
 import contextlib
@@ -23,8 +23,8 @@ from tests.soak.listener import Heard, Listener
 from tests.soak.load import Load
 
 ENDPOINTS = 8
-LOOK = 0.1  # seconds between polls of the database
-BEHIND = 2  # overdue faults above which the load slows down
+LOOK = 0.1  # seconds between checks of the database for remaining work
+BEHIND = 2  # if more faults than this are overdue, the load slows down
 
 
 class NotInTime(Exception):
@@ -96,7 +96,7 @@ class Soak:
         return story
 
     def strain(self, furniture: dict[str, object], made: Faults) -> tuple[Load, list[Lane]]:
-        """Send messages and cause faults until there are enough events and no more faults."""
+        """Send messages and cause faults until there are enough events and all faults are over."""
         lanes: list[Lane] = []
         load = Load(
             self.ground.web.address,
@@ -182,6 +182,9 @@ def run(
     ceiling: float,
     quiet: bool = False,
 ) -> Story:
-    """Run a soak on an installation, with this many events and these faults. Raises NotInTime."""
+    """Run a soak on an installation, with this many events and these kinds of faults.
+
+    Raises NotInTime if it does not end within `ceiling` seconds.
+    """
     drawn = faults.draw(ground, kinds, events=events, seed=seed)
     return Soak(ground, drawn, events, seed, time.monotonic() + ceiling, quiet).tell()

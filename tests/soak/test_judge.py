@@ -1,7 +1,7 @@
 """A short soak: real processes fail while events are created, and no event is lost.
 
-`make soak` does the same with 5,000 events and 200 faults. The last test falsifies the record of a
-run, and checks that tests.soak.judge notices each falsification.
+`make soak` does the same with 5,000 events and 200 faults. Other tests falsify the record of the
+run, and check that tests.soak.judge notices each falsification.
 """
 
 from collections.abc import Callable
@@ -73,7 +73,7 @@ def test_every_committed_event_arrives_and_every_duplicate_has_a_fault_as_its_ca
 
 
 def plain(story: Story) -> Delivery:
-    """Return a delivery that is the first of its thread and succeeded in a single attempt."""
+    """Return a delivery that is the first of its thread and succeeded at the first attempt."""
     tried = [one.delivery for one in story.attempts]
     return next(
         one

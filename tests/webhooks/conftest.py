@@ -1,4 +1,4 @@
-"""An endpoint at the test receiver, a pending delivery, and settings for sending deliveries."""
+"""Fixtures: an endpoint at the test receiver, a pending delivery, and settings for sending it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document describes webhooks as the settings and the signing code define them."""
+"""The OpenAPI document and the guides agree with the webhook settings and the signing code."""
 
 import re
 from typing import Any

@@ -199,11 +199,11 @@ class TestWords:
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_sends_one_email_about_the_outage_and_one_about_its_end(settings: Any) -> None:
-    """Outages are reported after one second, and the test makes each check due."""
+    """Outages are reported after one second, and the test makes each check due immediately."""
     settings.WEBHOOK_RETRY_DELAYS = (0.2, 0.4, 0.6)
 
     def a_minute_passes() -> None:
-        # Wait until no run is in progress: a run would replace the due time with a later one.
+        # Wait until no run is in progress: at its end, a run would set a later due time.
         idle = PeriodicWork.objects.filter(name=TELL_OWNERS, claimed_until=None)
         wait_until(lambda: idle.update(due_at=timezone.now()), told=worker.said)
 

@@ -1,4 +1,4 @@
-"""The kinds of events are listed once. All forms, commands and documents match the list."""
+"""Event kinds are defined in one place, and all forms, commands and documents match it."""
 
 import ast
 import json
@@ -56,5 +56,5 @@ def test_no_other_module_spells_the_name_of_a_kind() -> None:
         for node in ast.walk(tree(path))
         if isinstance(node, ast.Constant) and node.value in NAMES
     }
-    # message.py has a kind of system message with the name of an event.
+    # message.py defines a system message type with the same name as an event.
     assert found == {"webhooks/payloads.py", "conversations/models/message.py"}

@@ -1,4 +1,4 @@
-"""Secrets are encrypted with the newest key. Older keys can still decrypt older secrets."""
+"""Secrets are sealed (encrypted) with the newest key. Older keys still unseal older secrets."""
 
 from collections.abc import Callable
 from typing import Any

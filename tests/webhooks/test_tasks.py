@@ -45,7 +45,7 @@ def test_an_unexpected_error_that_quotes_the_request_puts_no_secret_into_the_log
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The log is filtered and formatted as in the running service."""
+    """The test filters and formats the log as the running service does."""
 
     def stumble(url: str, *, headers: dict[str, str], **_: object) -> NoReturn:
         raise ZeroDivisionError(f"{url}: {headers}")

@@ -1,4 +1,4 @@
-"""Advice on a failed attempt, by the response's code or by the reason for the failure."""
+"""Give advice on a failed attempt, based on the response's code or the reason for the failure."""
 
 from django.conf import settings
 from django.contrib import messages

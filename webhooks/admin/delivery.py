@@ -1,4 +1,4 @@
-"""The delivery log: whether each event arrived and, if not, why."""
+"""The delivery log, which shows whether each event arrived and, if not, why."""
 
 from typing import Any
 

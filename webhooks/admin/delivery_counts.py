@@ -20,9 +20,9 @@ def counts(
 ) -> Counter[str]:
     """Count the FAILED and RETRYING deliveries of `chatbots`; None selects all chatbots.
 
-    The same query counts the rows of `beside`, if given, under the key BESIDE. The SELECT for this
-    count must read exactly one row, so it reads the row of `person`. SQLite allows no LIMIT in a
-    part of a UNION, so each part limits a subquery of ids instead.
+    The same query counts the rows of `beside`, if given, under the key BESIDE. This count needs a
+    SELECT that returns exactly one row, so it selects the row of `person`. SQLite allows no LIMIT
+    in a part of a UNION, so each part limits a subquery of ids instead.
     """
     rows = Delivery.objects.order_by()
     parts: list[QuerySet[Delivery]]

@@ -5,10 +5,10 @@ If the matching rows are exactly one range of an index, a page reads only the ro
 Any other page examines a bounded number of rows in the order of an index and keeps those that
 match. If too few match to fill the page, the page offers to look further back.
 
-For several chatbots, a database either sorts all of their rows, or reads the rows of all accounts
-in order and skips most of them. So the list first computes how far back the page can reach: for
-each chatbot, it looks up the time of the delivery that would complete a page, and the latest of
-these times is the bound.
+To list the deliveries of several chatbots, a database would either sort all of their rows, or read
+the rows of all accounts in order and skip most of them. To avoid both, the list first computes how
+far back the page can reach. For each chatbot, it looks up when the delivery that would complete a
+page was created. Deliveries older than the latest of these times cannot be on the page.
 """
 
 from collections import Counter
@@ -43,7 +43,8 @@ LOOKED_AT = 2_000  # maximum number of rows to examine if no index matches the f
 SCOPES = {"chatbot", "account"}
 FILTERS = {"event__exact", "state__exact", "is_test__exact", "code", "cause", *SCOPES}
 NIL = UUID(int=0)  # sorts before every id
-COUNTED = 10_000  # cap on the count of the last day's deliveries that an empty list shows
+# If no deliveries match, the list shows the number of the last day's deliveries, up to this cap
+COUNTED = 10_000
 FAILURES = 10_000  # maximum failures on "Failures by cause", divided equally among the chatbots
 OF_ONE = 1_000  # minimum per chatbot when FAILURES is divided among several chatbots
 
@@ -154,14 +155,17 @@ class DeliveryList(KeysetChangeList):
         column = "failed_of" if failed else "chatbot"
         bound = reach(rows, chatbots, size, column=column)
         self.reached = None if exact else bound
-        # The list's order, written so that no index serves it: with an index in this order, SQLite
-        # would read the rows of all accounts.
+        # The list's order. The expression is written so that no index can be used: with an index in
+        # this order, SQLite would read the rows of all accounts.
         ordered = Coalesce(F("created_at"), F("created_at")).desc()
         kept = matching.filter(**{f"{column}__in": chatbots}, **time | since(bound))
         return kept.order_by(ordered, "-id")
 
     def failures(self, request: HttpRequest) -> "QuerySet[Any]":
-        """Select the matching rows among the newest failures, which go back to `reached`."""
+        """Select the matching rows among the newest failures.
+
+        Sets `reached` to the time to which they go back, or to None if they include all failures.
+        """
         failed = self.queryset.filter(state=State.FAILED)
         if self.query:
             return failed
@@ -180,10 +184,11 @@ class DeliveryList(KeysetChangeList):
         return failed.filter(pk__in=Collected(rows.values("pk")[:limit]))
 
     def without_time(self, request: HttpRequest) -> tuple["QuerySet[Any]", dict[str, datetime]]:
-        """Return the rows that match all filters but the time filter, and that filter's conditions.
+        """Return the rows that match all filters but the time filter, and the latter's conditions.
 
-        Of several lower or upper bounds, SQLite uses the first to find its place in an index, so
-        only the tightest one is applied. The page's own position is tighter than the filter's end.
+        If a query has several upper (or lower) bounds on a column, SQLite uses the first one to
+        find its place in an index, so only the tightest one is applied. On any page after the
+        first, the upper bound is the page's own position, not the end of the filter's time range.
         """
         bounds = self.times.bounds()
         if request.GET.get(AFTER):
@@ -220,7 +225,10 @@ def since(time: datetime | None) -> dict[str, datetime]:
 
 
 def narrowed(given: dict[str, str]) -> dict[str, Any] | None:
-    """Return the condition that an index by state or by response class serves, if there is one."""
+    """Return the condition that the filters imply on the response class or on the state.
+
+    Both columns have an index. Returns None if the filters imply no such condition.
+    """
     code, cause = given.get("code"), given.get("cause", "")
     if cause:
         code = f"{cause[0]}xx" if cause.isdecimal() else "none"

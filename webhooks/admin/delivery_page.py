@@ -1,4 +1,4 @@
-"""The page of a delivery: the body as it is sent, and each attempt with its response."""
+"""A delivery's page, which shows the body as it is sent, and each attempt with its response."""
 
 from typing import Any
 from uuid import UUID
@@ -42,7 +42,7 @@ COLORS = {
     State.FAILED.value: "danger",
 }
 SECOND = 1_000  # ms; failures that took this long or longer are shown in seconds
-SHOWN = 100  # maximum number of attempts on the page, which shows the newest ones
+SHOWN = 100  # the page shows at most this many attempts, the newest ones
 
 
 def answer_of(row: Delivery | Attempt) -> str:

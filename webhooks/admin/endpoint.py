@@ -1,4 +1,4 @@
-"""The webhook of a chatbot: its configuration and its health."""
+"""The list of webhooks in the admin, with each webhook's URL and health."""
 
 from typing import Any
 

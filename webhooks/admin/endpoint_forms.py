@@ -1,4 +1,4 @@
-"""The forms of a chatbot's webhook: its configuration, and its secret."""
+"""The forms that configure a chatbot's webhook and replace its secret."""
 
 from typing import Any
 

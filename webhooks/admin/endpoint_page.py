@@ -1,4 +1,4 @@
-"""The page of a chatbot's webhook: its configuration and its health."""
+"""The page that shows a chatbot's webhook: its configuration and its health."""
 
 from copy import copy
 from datetime import timedelta
@@ -47,7 +47,7 @@ SAMPLES = {"Python": "py", "PHP": "php", "Node": "mjs", "Shell": "sh"}
 
 
 def page_url(chatbot_id: UUID) -> str:
-    """Return the URL of the page of a chatbot's webhook."""
+    """Return the URL of a chatbot's webhook page."""
     return reverse("admin:webhooks_endpoint_of", args=[chatbot_id])
 
 
@@ -142,14 +142,15 @@ class EndpointPageAdmin(ScopedAdmin):
     def configuration_form(
         self, request: HttpRequest, chatbot: Chatbot, endpoint: Endpoint | None
     ) -> EndpointForm:
-        """Build the form for the webhook, or for a first configuration with a secret."""
+        """Build the form that edits a webhook, or the one that sets up a webhook with a secret."""
         if endpoint is None:
             every = [event.value for event in Event]
             return NewEndpointForm(
                 request.POST or None, initial={"events": every, "is_active": True}
             )
         form = EndpointForm(request.POST or None, instance=copy(endpoint))
-        # A new URL would receive the secret, so it requires the right to replace the secret.
+        # A new URL would receive the secret, so changing it requires the right to replace the
+        # secret.
         form.fields["url"].disabled = not self.manages_secret(request, chatbot)
         return form
 

@@ -1,4 +1,4 @@
-"""The filters of the delivery log, and their conversion to a selection and back."""
+"""The delivery log's filters, and functions that convert them to a `Selection` and back."""
 
 from datetime import datetime
 from typing import Any
@@ -32,7 +32,7 @@ class AccountFilter(scope.AccountFilter):
 
 
 class CodeFilter(DropdownFilter):
-    """Filters by the class of the last response's code."""
+    """Filters by the class of the last response's status code, such as 4xx."""
 
     title, parameter_name = "last response", "code"
 

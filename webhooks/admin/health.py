@@ -14,7 +14,7 @@ from webhooks.models.delivery import State
 from webhooks.models.reason import Refusal
 
 UNREADABLE = Refusal.SECRET_UNREADABLE
-LOOKED_AT = 1_000  # maximum number of the last day's deliveries to examine
+LOOKED_AT = 1_000  # examine at most this many of the last day's deliveries
 STATES = {
     "failing": Q(is_active=True, failing_since__isnull=False),
     "healthy": Q(is_active=True, failing_since=None, last_success_at__isnull=False),

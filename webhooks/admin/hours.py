@@ -58,7 +58,7 @@ class Bars:
 
     @property
     def columns(self) -> list[Bar]:
-        """Return the bars. A part with any delivery is at least one unit high."""
+        """Return the bars. A part whose count is not zero is at least one unit high."""
         return [
             Bar(hour, WIDTH * number, self.scaled(hour.ok), self.scaled(hour.failed))
             for number, hour in enumerate(self.hours)

@@ -1,4 +1,4 @@
-"""Present a request: headers with a masked token, a check of the signature, a curl command."""
+"""Present a request: its headers with a masked token, a signature check and a curl command."""
 
 import json
 import shlex

@@ -1,4 +1,4 @@
-"""Retry jobs: the plan, the progress, and the buttons that stop and resume a job."""
+"""Pages for retry jobs: the plan, the progress, and the buttons that stop and resume a job."""
 
 from typing import Any
 from urllib.parse import urlencode

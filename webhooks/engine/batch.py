@@ -13,7 +13,8 @@ from django.db import DataError, IntegrityError, connection
 
 from config.database.locks import is_lock_timeout, is_row_locked
 
-GATHER = 0.004  # seconds to wait for more, per item of the previous batch except its first
+# Seconds to wait for more items, for each item of the previous batch beyond the first
+GATHER = 0.004
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -27,7 +28,7 @@ class Write(Protocol[Item, Answer]):
 
 
 class Batch(Generic[Item, Answer]):
-    """One thread that writes the items of many threads.
+    """A thread that writes the items that many other threads submit.
 
     `write` takes a list of items, and returns an answer or an error for each, in order. It runs in
     the writer's thread and on the writer's database connection, which is closed when no items are

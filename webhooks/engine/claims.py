@@ -4,7 +4,7 @@ A claim is a fencing token on the delivery's row. It expires after a few seconds
 begins before then and exchanges the claim for a longer one (see `schedule`). The token guards every
 write, so a worker that has lost its claim changes nothing.
 
-Deliveries are chosen without a lock and claimed under the locks of their endpoints. Concurrent
+Deliveries are chosen without a lock, and claimed while their endpoints are locked. Concurrent
 workers therefore claim deliveries of different endpoints, and none waits for another.
 """
 
@@ -26,18 +26,20 @@ from webhooks.engine.work import Claimed
 from webhooks.models import Delivery
 
 START = timedelta(seconds=3)  # lifetime of a claim whose attempt has not begun
-# Time after an attempt's deadline during which its claim is still valid and settling can be retried
+# How long a claim stays valid after the deadline of its attempt. During this time, a failed write
+# of the attempt's result can be retried.
 MARGIN = timedelta(seconds=20)
-WINDOW, WINDOWS = 128, 8  # endpoints in a window, and maximum number of windows read by one claim
-# Bounds on the due deliveries read per endpoint and lane: more are read if fewer endpoints wait.
+WINDOW, WINDOWS = 128, 8  # endpoints read at a time (a window), and maximum windows per claim
+# Minimum and maximum number of due deliveries to read per endpoint and lane (see `Lane`). The fewer
+# endpoints are waiting, the more deliveries are read for each.
 LEAST_READ, MOST_READ = 8, 64
 ENDPOINTS = NAMESPACE + 1  # namespace of the endpoints' advisory locks
 # PostgreSQL receives these statements in one request and runs them as one transaction, so no lock
-# is held while a busy worker prepares the next statement. A server crash may undo a claim, but
-# not the beginning of an attempt, whose commit is durable. With the endpoints locked, the last
-# statement checks the chosen deliveries again. Since they were chosen, another worker may have
-# attempted one of them (its retry is then due later) or started other deliveries of the same
-# endpoint.
+# is held while a busy worker prepares the next statement. The commit does not wait for the disk. If
+# the server crashes, a claim may be undone, but an attempt that has begun stays recorded, because
+# the commit that recorded it was durable. Once the endpoints are locked, the last statement checks
+# the chosen deliveries again. After they were chosen, another worker may have attempted one of them
+# (its retry is then due later) or started other deliveries of the same endpoint.
 TAKE = f"""{queue.KEEP_TO_INDEXES}, set_config('synchronous_commit', 'off', true);
 SELECT set_config('webhooks.locked', COALESCE(array_agg(e.id), '{{}}')::text, true)
     FROM unnest(%(endpoints)s::uuid[]) AS e(id)
@@ -58,7 +60,7 @@ UPDATE webhooks_delivery
 # Any: column values of many types
 NO_CLAIM: dict[str, Any] = {"claim": None, "claimed_by": "", "claimed_until": None}
 
-freed = threading.Event()  # set whenever an attempt of this process ends
+freed = threading.Event()  # set whenever this process finishes an attempt
 _rotation = Rotation()
 _place = queue.NOBODY  # the last chatbot of the previous window
 
@@ -107,7 +109,7 @@ def _take(chosen: list[tuple[Waiting, Candidate]], worker: str, token: UUID) -> 
     if connection.vendor != "postgresql":  # there is only one worker
         return _write([one.delivery_id for _, one in chosen], worker, token)
     in_flight = Counter[UUID]()  # chosen so far, by endpoint
-    most = []  # for each delivery: how many attempts of earlier claims may be in flight
+    most = []  # per delivery: how many attempts of earlier claims its endpoint may have in flight
     for one, _ in chosen:
         in_flight[one.chatbot_id] += 1
         most.append(one.limit - in_flight[one.chatbot_id])

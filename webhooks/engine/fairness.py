@@ -1,11 +1,13 @@
 """Choose which deliveries start when more are due than there are free slots.
 
-Pure logic, without a database or a clock. No attempt is ever skipped, because the schedule is part
-of the contract. Instead, three rules keep slots free for healthy endpoints:
+A worker has one slot for each attempt that it can make at the same time. This module uses neither
+the database nor a clock. It never skips an attempt, because the schedule is part of the contract
+with receivers. Instead, three rules keep slots free for healthy endpoints:
 
 1. Each endpoint has a limit on its attempts in flight, across all workers (see `health`).
-2. Slow endpoints (never tried, or timed out at their last attempt) share at most half of a worker's
-   slots. No endpoint, slow or not, gets another slot while it holds more slots than are free.
+2. Slow endpoints, which have never been tried or whose last attempt timed out, share at most half
+   of a worker's slots. An endpoint, slow or not, gets another slot only if it does not already hold
+   more slots than are free.
 3. The account with the fewest attempts in flight goes first, and within it the endpoint with the
    fewest.
 """
@@ -17,7 +19,8 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from uuid import UUID
 
-# Number of accounts and endpoints above which the rotation forgets those that are not waiting
+# Once the rotation remembers more accounts and endpoints than this, it forgets all except those
+# that it is choosing from
 REMEMBERED = 10_000
 
 
@@ -50,7 +53,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The claiming worker's attempts in flight to one endpoint."""
+    """The attempts to one endpoint that the claiming worker has in flight."""
 
     chatbot_id: UUID
     account_id: UUID
@@ -132,14 +135,14 @@ class Rotation:
         return chosen
 
     def _forget(self, waiting: list[Waiting]) -> None:
-        # Never forget a waiting endpoint: it would then seem least recently served.
+        # Keep the endpoints to choose from: a forgotten one would seem to be least recently served.
         if len(self._served) > REMEMBERED:
             there = {one for each in waiting for one in (each.account_id, each.chatbot_id)}
             self._served = Counter({one: self._served[one] for one in there & set(self._served)})
 
 
 def _next(one: Waiting, threads: set[UUID], slots: Slots) -> Candidate | None:
-    """Take an endpoint's next delivery that may start alongside those chosen or in flight."""
+    """Take an endpoint's next delivery that may start beside those already chosen or in flight."""
     while one.due:
         candidate = one.due.popleft()
         if candidate.suspect and slots.suspects:

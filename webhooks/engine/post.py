@@ -14,9 +14,9 @@ from config.outbound.failures import FAILURES, Reason, clean, explain, is_shorta
 from config.outbound.guard import check_url, judge
 from config.outbound.transport import last_request, pieces, session
 
-BODY_SECONDS = 1.0  # seconds to read a body, which is only shown: the status decides success
-BODY_READ = 16 * 1024  # bytes; after a longer body, the connection is not reused
-BODY_KEPT = 4 * 1024  # bytes at the beginning of a body that an attempt stores
+BODY_SECONDS = 1.0  # seconds to read a body, which is only for display: the status decides success
+BODY_READ = 16 * 1024  # maximum bytes to read; after a longer body, the connection is not reused
+BODY_KEPT = 4 * 1024  # how many bytes of a response body are stored with the attempt
 
 
 @dataclass(frozen=True, slots=True)

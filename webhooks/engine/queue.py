@@ -34,12 +34,13 @@ NEXT = """SELECT d.waiting_of FROM webhooks_delivery d
     WHERE d.waiting_of > {after} ORDER BY d.waiting_of LIMIT 1"""
 LANES = "(SELECT 0 AS lane UNION ALL SELECT 1 UNION ALL SELECT 2) AS l"
 
-# The endpoint has never been tried, its last attempt timed out, or it has been deleted.
+# True if the endpoint has never been tried, its last attempt timed out, or it has been deleted.
 SLOW = (
     """COALESCE(e.timed_out OR (e.last_success_at IS NULL AND e.last_failure_at IS NULL), true)"""
 )
 
-# A window of endpoints that have waiting deliveries. The last column is true if a delivery is due.
+# A window: the next endpoints that have waiting deliveries. The last column is true if one of the
+# endpoint's deliveries is due.
 WINDOW = f"""
 WITH RECURSIVE place(chatbot_id, number) AS (
     SELECT ({NEXT.format(after="%s")}), 1

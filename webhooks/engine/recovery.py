@@ -1,6 +1,6 @@
 """Recover from faults: dead workers, expired claims, a changed clock.
 
-A delivery is taken over only if its claim has not changed since it was read.
+A delivery is taken over only if its claim has not changed since the row was read.
 """
 
 import logging
@@ -19,9 +19,10 @@ from webhooks.models import Attempt, Delivery
 from webhooks.models.delivery import State
 from webhooks.models.reason import Refusal
 
-# Repeats the condition of the index `delivery_claimed`, which `claim IS NOT NULL` does not imply
+# Includes the condition of the index `delivery_claimed` (`claimed_by > ''`), because the database
+# uses this index only for queries that include it
 HELD = Q(claimed_by__gt="", claim__isnull=False)
-INTERRUPTIONS = 3  # after this many, the delivery is assumed to be the cause, not the workers
+INTERRUPTIONS = 3  # after this many, the delivery itself is assumed to be the cause
 
 logger = logging.getLogger(__name__)
 

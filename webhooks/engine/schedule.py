@@ -6,8 +6,8 @@
     retry      one more attempt is requested for a FAILED delivery
 
 Each step is one short transaction. Concurrent calls of confirm share a transaction, and so do
-concurrent calls of settle. The claim guards every write of a task. Only this module and `recovery`
-change a delivery's state.
+concurrent calls of settle. Every write that a task makes is guarded by its claim. Only this module
+and `recovery` change a delivery's state.
 Specification: States and transitions, Webhook delivery; Events, Delivery rules.
 """
 

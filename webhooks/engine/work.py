@@ -39,7 +39,7 @@ class Work:
     once: bool  # a test dispatch or a manual retry: no automatic retry follows
     body: bytes = field(repr=False)
     target: Target | None  # None: the webhook was deleted
-    late: timedelta = timedelta(0)  # time from the due time to the start
+    late: timedelta = timedelta(0)  # time from when the attempt was due until it began
     begun: float = field(default_factory=time.monotonic)
 
     def seconds_since_due(self) -> float:

@@ -31,12 +31,13 @@ class State(models.TextChoices):
 
 WAITS = models.Q(due_at__isnull=False, claim__isnull=True)
 RUNS = models.Q(claim__isnull=False)
-# `starts_at` of first attempts, which are due immediately, even if the clock is set back
+# The `starts_at` of all first attempts, so that they are due immediately even if the clock is set
+# back
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Lane(models.IntegerChoices):
-    """Which waiting deliveries of an endpoint start first.
+    """The lane of a waiting delivery. An endpoint's deliveries in the lowest lane start first.
 
     Manual retries are last, because there may be many and no visitor waits for them.
     """

@@ -1,4 +1,4 @@
-"""Erase the content of deliveries. Their rows stay in the log: event, state, times and codes.
+"""Erase the content of deliveries. Their rows stay in the log, with event, state, times and codes.
 
 An erased delivery is not sent again: at its next attempt it becomes FAILED (open point:
 delivery-config), and an attempt in progress stores no content of the response (`schedule`).

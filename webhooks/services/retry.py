@@ -17,7 +17,7 @@ BATCH = 100  # deliveries per transaction; few, because on SQLite a transaction 
 
 
 def retryable_alone(deliveries: "QuerySet[Delivery]") -> "QuerySet[Delivery]":
-    """Select the deliveries that can be retried: FAILED, no retry requested, and not erased."""
+    """Select the FAILED deliveries that can be retried: not due, not in flight and not erased."""
     return with_content(deliveries.filter(state=State.FAILED, due_at=None, claim=None))
 
 

@@ -47,9 +47,9 @@ def cause_in_words(cause: str) -> str:
 def with_id(deliveries: "QuerySet[Delivery]", wanted: UUID) -> "QuerySet[Delivery]":
     """Select deliveries by their own id, or by the id of their thread or message.
 
-    The result has neither the order nor the joins of `deliveries`. Their conditions are checked
-    for one row at a time, by its id. SQLite, whose tables are never analyzed, would otherwise read
-    all deliveries of a chatbot or state, and look for the few ids among them.
+    The result keeps neither the order nor the joins of `deliveries`. For each row with a matching
+    id, a subquery checks whether `deliveries` contains it. Otherwise SQLite, whose tables are never
+    analyzed, would read all deliveries of a chatbot or state, and look for the few ids among them.
     """
     rows = Delivery.objects.order_by()
     found = (

@@ -1,7 +1,7 @@
-"""The sink's own certificate and authority, kept in one folder and valid only for this machine.
+"""The certificate of `webhook_sink` and its authority, which are valid only for this machine.
 
-The authority's key is discarded as soon as it has signed the certificate, so a client that trusts
-the authority trusts only this certificate.
+Both are kept in one folder. The authority's key is discarded as soon as it has signed the
+certificate, so a client that trusts the authority trusts only this certificate.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 VALID = timedelta(days=365)
-RENEWED = timedelta(days=7)  # a sink that starts this close to the expiry renews the pair
+RENEWED = timedelta(days=7)  # a sink that starts within this time of the expiry renews both
 NAMES = (
     x509.DNSName("localhost"),
     x509.IPAddress(ipaddress.ip_address("127.0.0.1")),

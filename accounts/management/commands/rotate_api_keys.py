@@ -14,7 +14,7 @@ from config.runtime.commands import RecordCommand, find, identifier, progress
 
 
 def chosen(user: str | None, account: UUID | None) -> ApiKeyQuerySet:
-    """Return the keys of a person, of an account's people, or all keys. Raises CommandError."""
+    """Return a person's keys, the keys of an account's people, or all keys. Raises CommandError."""
     if user:
         return ApiKey.objects.filter(user=find(User.objects.all(), email__lower=user.lower()))
     if account:

@@ -18,14 +18,14 @@ from config.database.inline import MustWait, inline
 from config.database.postgresql.connection import Connection, Found
 from config.database.postgresql.outage import outage
 
-# Seconds that a request waits: WAIT for a pooled connection or for its response, then VERDICT to
-# find out whether the database is down. The sum is below two seconds, but VERDICT leaves a busy
-# machine enough time to connect, which can take most of a second.
+# A request waits for WAIT seconds for a connection from the pool, or for a response on it, and then
+# for VERDICT seconds to find out whether the database is down. Together, this is less than two
+# seconds. VERDICT is long enough to connect on a busy machine, which can take most of a second.
 WAIT = 0.5
 VERDICT = 1.4
 PATIENT_WAIT = 5.0  # replaces WAIT in a worker, because its pool is often busy
 LIFETIME = 600.0  # seconds for which the event loop's thread keeps a connection
-RECENT = 0.05  # seconds for which a response proves that the server is responsive
+RECENT = 0.05  # seconds for which the server counts as responsive after a response
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -38,14 +38,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
     stores_times_as_text = False
     joins_writes = True
     waiting_writes: list[Any] | None = None  # for a `config.database.prepared.together` block
-    inline = False  # this wrapper belongs to the event loop's thread, which must not wait
+    inline = False  # whether this wrapper belongs to the event loop's thread, which must not wait
     answered_at = 0.0  # when this process last released a working connection (monotonic)
 
     def get_connection_params(self) -> dict[str, Any]:
         """Return Django's parameters, with psycopg's own loader for times.
 
-        It is written in C, and Django's in Python. It returns times in the connection's time zone,
-        which Django sets to UTC.
+        psycopg's loader is written in C, Django's in Python. It returns times in the connection's
+        time zone, which Django sets to UTC.
         """
         params: dict[str, Any] = super().get_connection_params()
         params["context"] = with_loaders_in_c(params["context"])

@@ -49,7 +49,7 @@ class Connection(psycopg.Connection[Any]):
 
     @cached_property
     def polls(self) -> Mapping[int, Callable[[float | None], list[tuple[int, int]]]]:
-        """Functions that wait for the server's socket, by the events that end the wait."""
+        """For each set of events, a function that waits for one of them on the server's socket."""
         polls = {}
         for events in (select.POLLIN, select.POLLIN | select.POLLOUT):
             poll = select.poll()
@@ -97,7 +97,7 @@ class Connection(psycopg.Connection[Any]):
             self.together([call for call in calls if call])
 
     def run_later(self, sql: str, values: list[Any]) -> None:
-        """Run a statement in the round trip of the next statement, or of COMMIT.
+        """Run a statement in one round trip with the next statement or with COMMIT.
 
         If it fails, the next statement or COMMIT raises its error. Outside a transaction, there
         may be no next statement, so it runs immediately.

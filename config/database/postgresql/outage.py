@@ -23,10 +23,10 @@ logger = logging.getLogger(__name__)
 class Outage:
     """Tracks whether the database is down.
 
-    A request that gets no connection cannot tell a busy pool from a database that is down. It
-    calls `find_out`, which starts a thread that tries to connect until it succeeds. During an
-    outage, requests fail immediately. The same applies to a worker's tasks, but a worker is
-    `patient`: it waits longer before it treats a slow database as down.
+    If a request gets no connection from the pool, either the pool is busy or the database is down.
+    The request calls `find_out`, which starts a thread that tries to connect until it succeeds.
+    During an outage, requests fail immediately. The same applies to a worker's tasks, but a worker
+    is `patient`: it waits longer before it treats a slow database as down.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Outage:
         self.lent: WeakSet[psycopg.Connection[Any]] = WeakSet()
 
     def watch(self, connection: psycopg.Connection[Any]) -> None:
-        """Remember a connection in use, so that an outage interrupts the request using it."""
+        """Remember a connection in use, so that an outage can interrupt the request using it."""
         with self.lock:
             self.lent.add(connection)
 
@@ -90,7 +90,7 @@ class Outage:
 def failure(parameters: dict[str, Any]) -> Exception | None:
     """Try to connect. Returns the error, or None if the database is up.
 
-    A database that has no free connection is up.
+    A database that refuses the connection because too many are in use counts as up.
     """
     try:
         psycopg.connect(**parameters).close()

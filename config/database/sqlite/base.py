@@ -1,4 +1,4 @@
-"""SQLite for processes with many threads, whose writes all wait in one queue."""
+"""A SQLite backend for processes with many threads. All writes wait in one queue."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -32,7 +32,10 @@ def identifier(value: str | None, *_: Any) -> UUID | None:
 
 @lru_cache(4_096)
 def known_uuid(text: str) -> UUID:
-    """Parse a uuid, cached because the rows of a page share chatbots, threads and models."""
+    """Parse a uuid.
+
+    Results are cached, because the rows of a page refer to the same chatbots, threads and models.
+    """
     return UUID(int=int(text, 16))
 
 
@@ -53,7 +56,7 @@ class DatabaseOperations(operations.DatabaseOperations):
 
 
 class Cursor(base.SQLiteCursorWrapper):
-    """A cursor that queues each write outside a transaction, and caches converted statements."""
+    """A cursor that caches converted statements. Outside a transaction, its writes are queued."""
 
     database: "DatabaseWrapper"
 
@@ -166,8 +169,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def acquire_write_lock(self, timeout: float | None = None) -> None:
         """Wait for the write lock. Raises OperationalError after `timeout` seconds.
 
-        The default is the database's timeout. On the event loop's thread, it is the request's
-        remaining time, and MustWait is raised instead.
+        Without `timeout`, the database's timeout applies. On the event loop's thread, the request's
+        remaining time applies instead, and MustWait is raised at its end.
         """
         name, options = str(self.settings_dict["NAME"]), self.settings_dict["OPTIONS"]
         left = inline.left() if timeout is None else None

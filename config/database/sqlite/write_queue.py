@@ -1,8 +1,8 @@
 """One queue for all writers of the embedded database, in every thread and process.
 
-Writers that wait for SQLite's own lock poll at intervals, in no particular order. Of fifty
-concurrent writers, most sleep while the database is free, and a process that writes without pause
-starves the others.
+Writers that wait for SQLite's own lock poll at intervals, in no particular order. With fifty
+concurrent writers, the database is often free while they sleep, and a process that writes without
+pause starves the others.
 """
 
 import fcntl
@@ -13,19 +13,21 @@ from pathlib import Path
 
 from django.db import OperationalError
 
-NEXT, WRITER = 0, 1  # bytes of the lock file, held by the next process to write and by the writer
-LOOKS = (0.0002, 0.002)  # seconds between checks of a lock, at first and later
+# Two bytes of the lock file. The process that is writing locks WRITER, and the process that will
+# write next locks NEXT.
+NEXT, WRITER = 0, 1
+LOOKS = (0.0002, 0.002)  # seconds between checks of a lock: at first, and after OFTEN
 OFTEN = 0.02  # seconds until checks become less frequent
 
 
 class WriteQueue:
     """Lets one writer through at a time.
 
-    Each process has a lock that its threads wait for. The thread that gets it then waits for the
-    other processes, for at most one write of each. It holds the lock file's byte NEXT while it
-    waits for the byte WRITER, so that the process that wrote last cannot overtake it. SQLite's own
-    lock keeps the data correct. Without the lock file, the queue orders only the threads of one
-    process.
+    Each process has a lock that its threads wait for. The thread that gets this lock then waits for
+    the other processes. It holds the lock file's byte NEXT while it waits for the byte WRITER, so
+    that the process that wrote last cannot overtake it. If there is only one other process, the
+    thread waits for at most one of that process's writes. SQLite's own lock keeps the data correct.
+    Without the lock file, the queue orders only the threads of one process.
     """
 
     def __init__(self) -> None:

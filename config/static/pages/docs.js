@@ -12,7 +12,7 @@ document.addEventListener("DOMContentLoaded", () => {
   Redoc.init(
     page.dataset.document,
     {
-      disableSearch: true, // it would need a worker created from a string, which the Content-Security-Policy forbids
+      disableSearch: true, // the search would need a web worker created from a string, which the Content-Security-Policy forbids
       nativeScrollbars: true,
       hideLoading: true,
       theme: { typography: { fontFamily: font, headings: { fontFamily: font } } },

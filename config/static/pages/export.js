@@ -3,7 +3,8 @@
 
 const sheet = document.getElementById("export");
 const shownProgress = document.getElementById("export-progress");
-const INTERVAL = 1000, SELDOM = 10000, PATIENCE = 60; // ms between polls; polls without progress before the page says so
+// INTERVAL and SELDOM are ms between polls. After PATIENCE polls without progress, the page says so and polls seldom.
+const INTERVAL = 1000, SELDOM = 10000, PATIENCE = 60;
 const STUCK = "No progress for a minute. The browser may have blocked the download, or the download failed. Try again.";
 const counted = (rows) => `${rows.toLocaleString()} ${rows === 1 ? "row" : "rows"}`;
 let poll;
@@ -38,7 +39,7 @@ async function follow(ticket, left, seen) {
   poll = setTimeout(follow, left > 0 ? INTERVAL : SELDOM, ticket, left - 1, seen);
 }
 
-// Each download has its own ticket: the page's, with the number of the download as its last digits.
+// Each download has its own ticket: the page's ticket, with its last digits replaced by the download's number.
 let downloads = 0;
 for (const link of document.querySelectorAll("[data-export]")) {
   const address = link.href;

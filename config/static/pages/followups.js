@@ -1,5 +1,5 @@
-// Follow-up prompts: show only the texts of the chosen type, and let the user reorder the rows. A hidden text is sent
-// empty. Choosing its type again restores it.
+// Follow-up prompts: show only the texts of the chosen type, and let the user reorder the rows. The texts of the other
+// type are hidden and submitted empty. They come back if the user chooses that type again.
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
@@ -35,7 +35,7 @@ document.addEventListener("DOMContentLoaded", () => {
   });
   for (const select of group.querySelectorAll('select[name$="-kind"]')) begin(select);
 
-  // The order: the numbers are saved, not the positions.
+  // The order: the form saves the numbers in the rows, not the rows' positions.
   const rows = () => [...group.querySelectorAll("tbody.form-group:not(.empty-form)")].filter((row) => rankOf(row));
   const rankOf = (row) => row.querySelector('[name$="-rank"]');
 

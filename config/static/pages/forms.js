@@ -4,7 +4,7 @@
 
 (() => {
   const KEPT = "unsaved", FORMS = "form.warn-unsaved-form, form[data-keep]";
-  const OWN = /^(csrfmiddlewaretoken|form_token)$|-(TOTAL|INITIAL|MIN_NUM|MAX_NUM)_FORMS$/; // each page has its own
+  const OWN = /^(csrfmiddlewaretoken|form_token)$|-(TOTAL|INITIAL|MIN_NUM|MAX_NUM)_FORMS$/; // not kept: each page has its own
   const NOTE = "This was not saved: your session had ended, or the service failed. Your input is back in the form. Save it again.";
 
   function stored(change) {

@@ -30,7 +30,7 @@ function replace(page) {
   if (footer && newFooter) footer.replaceWith(newFooter);
 }
 
-// Show the current list. Unless the user asked for it, the list stays if a row was focused or selected in the meantime.
+// Show the current list. If a row has been focused or selected in the meantime, do so only if the user asked for it.
 async function refresh(asked) {
   const answer = await fetch(location.href, { cache: "no-store" });
   if (answer.redirected) return location.reload();
@@ -92,7 +92,7 @@ if (tabs?.dataset.news) {
   show.addEventListener("click", () => poll(true));
   document.addEventListener("visibilitychange", () => { if (!document.hidden) poll(); });
   window.addEventListener("online", () => poll());
-  // Django's script only knows the boxes that it found when the page was loaded.
+  // Django's script knows only the checkboxes that were on the page when it was loaded.
   document.getElementById("action-toggle")?.addEventListener("change", (event) => {
     for (const box of table().querySelectorAll("input.action-select")) box.checked = event.target.checked;
   });

@@ -134,7 +134,7 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 });
 
-// Another script creates the searchable selects, and names them only after their values.
+// Another script creates the searchable selects, and names each one only after its value. Add its label to the name.
 addEventListener("load", () => {
   for (const field of document.querySelectorAll(".select2-selection")) {
     const select = field.closest(".select2")?.previousElementSibling;

@@ -1,4 +1,4 @@
-// The lead form's extra fields as rows, with a preview. They are saved as JSON in the text field that they replace.
+// Show the lead form's extra fields as rows, with a preview. The rows replace the text field that holds them as JSON.
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {

@@ -20,7 +20,7 @@ function replace(html) {
   countDown();
 }
 
-// A screen reader reads a short text about the change instead of everything that is replaced.
+// Screen readers read this short text about the change, not everything that was replaced.
 function say(words) {
   if (words === live.dataset.said) return;
   live.dataset.said = words;
@@ -47,7 +47,7 @@ async function follow() {
     if (answer.redirected) return location.reload();
     if (answer.ok) {
       const news = await answer.json();
-      if (!live.matches(":active")) { // a button that is replaced while it is pressed is not clicked
+      if (!live.matches(":active")) { // replacing a button while it is pressed would lose the click
         tag = answer.headers.get("ETag");
         replace(news.html);
         say(news.said);

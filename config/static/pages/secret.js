@@ -1,4 +1,4 @@
-// A secret is shown once: if the browser restores this page from its cache, it redirects to a page with the masked secret.
+// A secret is shown only once: if the browser restores this page from its cache, redirect to a page without the secret.
 "use strict";
 
 const shown = document.getElementById("secret");

@@ -37,7 +37,7 @@ document.addEventListener("alpine:init", () => {
         theirs.handleEscape.call(this);
         if (!this.openCommandResults) this.opener?.focus();
       },
-      // Without a selected result, Enter opens the first one if the results are for the typed text.
+      // If no result is selected, Enter opens the first one, provided that the results are for the typed text.
       choose(event) {
         const list = document.getElementById("command-results-list");
         const current = list?.dataset.text === this.$refs.searchInputCommand.value.trim();
@@ -73,8 +73,8 @@ function tabNavigation() {
   addEventListener("resize", fit);
 }
 
-// Only pages with a chart load the chart library. The page's load event waits for it, and then the
-// theme draws the charts.
+// Only pages with a chart load the chart library. The page's load event waits for the library, and
+// then the theme draws the charts.
 if (document.querySelector("canvas.chart")) {
   const script = document.createElement("script");
   script.src = charts;

@@ -1,6 +1,6 @@
 // A thread's page: it polls for new messages, reports them as seen, and sends the reply on Ctrl+Enter.
-// The typed text and its form's token are kept in the browser until the page shows the message that
-// was stored for them.
+// The typed text and its form's token are kept in the browser until the message that was stored from
+// them appears on the page.
 "use strict";
 
 const page = document.getElementById("thread");
@@ -43,8 +43,8 @@ function restore() {
     field.value ||= reply.text;
     // Reuse the token: if the first attempt was stored after all, the second stores nothing.
     if (field.value === reply.text && !shown(reply)) form.elements.form_token.value = reply.token;
-    // The agent wrote this text before the newest messages arrived. They are treated as seen only if
-    // the page says that they held the reply back.
+    // The agent wrote this text before the newest messages arrived. Those messages are treated as seen
+    // only if the page says that the reply was held back because of them.
     if (reply.seen && !("held" in seenField.dataset)) seenField.value = reply.seen;
   }
   kept.write();
@@ -128,7 +128,7 @@ if (form) {
     for (const button of form.querySelectorAll("button")) button.disabled = true; // prevent a second submit
   });
   window.addEventListener("pageshow", (event) => {
-    if (event.persisted) location.reload(); // restored from cache: its buttons are disabled, its messages old
+    if (event.persisted) location.reload(); // a page restored from the cache has disabled buttons and old messages
   });
 }
 document.addEventListener("visibilitychange", () => {

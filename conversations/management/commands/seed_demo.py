@@ -9,10 +9,10 @@ from conversations import demo
 class Command(RecordCommand):
     help = "Create or reuse demo data. Each run issues new API keys and sets a new admin password."
 
-    def run(self, **_: Any) -> dict[str, Any]:
+    def run(self, **options: Any) -> dict[str, Any]:
         """Seed the data. Without `--json`, returns only the URLs, the login and the API keys."""
         record = demo.seed()
-        if _["json"]:
+        if options["json"]:
             return record
         lines = {
             name: record[name] for name in ("baseUrl", "adminUrl", "adminEmail", "adminPassword")

@@ -1,4 +1,4 @@
-"""Run web and worker in the foreground, or only one of them, as a container does."""
+"""Run the web server and a worker in the foreground, or only one of them, as a container does."""
 
 import logging
 import os
@@ -23,7 +23,7 @@ from conversations import demo
 
 KEY_LABEL = "make run"
 PARTS = {"web": processes.web_command, "worker": processes.worker_command}
-LOOK = 0.1  # seconds between checks on the running processes
+LOOK = 0.1  # seconds between checks that the processes are running
 RESTART_AFTER = 1.0  # minimum seconds between two starts of a worker that keeps exiting
 
 
@@ -59,7 +59,8 @@ class Command(BaseCommand):
     def become(self, part: str) -> None:
         """Replace this process with web or with a worker.
 
-        In a machine-bound installation, web holds a lock that permits only one web process.
+        A machine-bound installation, which lacks PostgreSQL or Redis, may have only one web
+        process, so web holds a lock.
         """
         self.check_version()
         upgrades.check_nothing_missing()
@@ -92,7 +93,7 @@ class Command(BaseCommand):
         key = self.fresh_key()
         connection.close()
         family = Family()
-        # Handle SIGINT explicitly, because a process that a shell starts with `&` ignores it.
+        # Handle SIGINT explicitly, because a process started with `&` in a shell ignores it.
         for ending in (signal.SIGINT, signal.SIGTERM):
             signal.signal(ending, signal.default_int_handler)
         try:

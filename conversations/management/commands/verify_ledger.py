@@ -38,7 +38,7 @@ class Command(RecordCommand):
         )
 
     def run(self, *, grace: timedelta, **_: Any) -> dict[str, Any]:
-        """Check all spans and show the progress. Returns the gaps, in total and by kind."""
+        """Check all tables, with a progress bar. Returns how many gaps there are, also by kind."""
         self.found: dict[str, Gaps] = {}
         try:
             for _span in progress(
@@ -55,7 +55,7 @@ class Command(RecordCommand):
         }
 
     def handle(self, *words: str, **options: Any) -> None:
-        """Print JSON, or a line for each kind of gap found. Exits with status 1 if any exist."""
+        """Print JSON, or a line for each kind of gap. Exits with status 1 if there is a gap."""
         if options["json"]:
             super().handle(*words, **options)
         else:

@@ -135,7 +135,7 @@ def test_no_address_shows_or_changes_rows_of_another_account(
 def test_no_id_in_a_query_or_a_form_shows_or_changes_rows_of_another_account(
     who: str, request: pytest.FixtureRequest, foreign: Tenant, own: Tenant
 ) -> None:
-    """The addresses are those of the user's own rows.
+    """The requests open the user's own rows, but pass ids of the other account's rows.
 
     Pages that delete or erase are skipped, because they would leave no rows to open.
     """

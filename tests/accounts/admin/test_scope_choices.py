@@ -1,4 +1,4 @@
-"""The number of choices on a page is bounded, with 30 and with 1,000 rows to choose from."""
+"""A page offers a limited number of choices, whether it has 30 or 1,000 rows to choose from."""
 
 import re
 
@@ -16,7 +16,7 @@ from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff
 from tests.factories.tenant import Tenant
 
 FEW, MANY = 30, 1_000  # a list shows 25 rows, a select at most 200
-GROWTH = 1.7  # maximum growth of a page; a short list can have two filters of 200 rows each
+GROWTH = 1.7  # maximum growth of a page, as a ratio; two filters may offer 200 rows each
 OPTIONS = 300  # maximum number of options in a select
 SELECT = re.compile(r"<select\b[^>]*?\bname=\"([^\"]*)\".*?</select>", re.DOTALL)
 LOADED = {

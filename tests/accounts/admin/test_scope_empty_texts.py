@@ -1,4 +1,4 @@
-"""Every list in the admin has its own text for the empty state."""
+"""Every list in the admin has its own text, which is shown when the list is empty."""
 
 import pytest
 from django.contrib import admin

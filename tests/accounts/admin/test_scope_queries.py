@@ -1,7 +1,7 @@
 """Every page of the admin needs the same few queries with 10 and with 10,000 rows of each kind.
 
-The exceptions are usage, with at most 60 months, and accounts and chatbots, with at most 300 of
-each, because a manager's pages read all of their ids.
+Three kinds get fewer rows: usage, which has one row for each month, gets about 60, and accounts and
+chatbots get about 300 each, because a manager's pages read the ids of all of them.
 """
 
 import pytest
@@ -26,7 +26,8 @@ EARLIER = {
     "postgresql": "(template.month - ({n}) * interval '1 month')::date",
     "sqlite": "date(template.month, '-' || ({n}) || ' months')",
 }
-# The columns in which the copies of a row differ. They all keep its account, chatbot and thread.
+# The columns in which the copies of a row differ. All copies keep the row's account, chatbot and
+# thread.
 COPIES: dict[type[Model], dict[str, str]] = {
     User: {"email": "'user' || ({n}) || '@example.com'"},
     Account: {},

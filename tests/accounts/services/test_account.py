@@ -1,4 +1,4 @@
-"""An owner that another transaction is creating is found, not created twice."""
+"""If another transaction is creating an account's owner, that user is found, not duplicated."""
 
 import threading
 from typing import Any

@@ -1,4 +1,8 @@
-"""The floor's responses to the four reads and to the update of a chatbot."""
+"""How the floor responds to the four reads and to the update of a chatbot.
+
+The floor is a minimal implementation of the API, with which the service is compared. It is
+described in application.py.
+"""
 
 from collections.abc import Callable
 from typing import Any

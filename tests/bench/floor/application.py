@@ -1,7 +1,8 @@
-"""The floor of the API's benchmark: the service's responses to six requests, at the lowest cost.
+"""The floor of the API benchmark: a minimal server that answers six requests as the service does.
 
-A plain WSGI callable for granian. It does only what any implementation of these requests must do:
-hash the key, check ownership, count the call, read or write the rows durably, encode the body.
+The service's speed is compared with that of the floor, which is a plain WSGI callable for granian.
+It does only what every implementation must do for these requests: hash the key, check ownership,
+count the call, read the rows or write them durably, and encode the body.
 """
 
 from collections.abc import Callable, Iterable

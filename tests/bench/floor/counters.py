@@ -1,4 +1,7 @@
-"""The floor's counters: one EVALSHA for both windows of a request, or a dict under a lock."""
+"""The floor's rate-limit counters. Each request is counted in two time windows.
+
+In Redis, one EVALSHA increments both counters. Without Redis, they are in a dict under a lock.
+"""
 
 import threading
 import time
@@ -31,7 +34,10 @@ class Redis:
         return self.local.connection.read_response()
 
     def count(self, windows: dict[str, int]) -> list[int]:
-        """Count one call in each window. `windows` maps names to seconds. Returns the counts."""
+        """Count one call in each window, and return the counts.
+
+        `windows` maps each window's name to its length in seconds.
+        """
         now = int(time.time())
         keys = [f"{self.prefix}{name}{now // window}" for name, window in windows.items()]
         counted = self.ask("EVALSHA", self.script, len(keys), *keys, *windows.values())

@@ -1,4 +1,4 @@
-"""The floor's open resources: the database, the counters, and the SQL in the right dialect.
+"""What the floor's modules share: the database, the counters, and SQL in the right dialect.
 
 FLOOR_DATABASE is a URL or the path of an SQLite file. FLOOR_REDIS is a URL or empty.
 """

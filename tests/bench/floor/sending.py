@@ -1,4 +1,7 @@
-"""The floor's response to a visitor's message: two durable commits around the built-in model."""
+"""How the floor responds to a visitor's message.
+
+It commits the message durably, lets the built-in model generate the reply, and commits the reply.
+"""
 
 from datetime import UTC, datetime
 from typing import Any

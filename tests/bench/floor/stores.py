@@ -11,7 +11,7 @@ from uuid import UUID
 import orjson
 import psycopg
 
-Row = tuple[Any, ...]  # Any: as the driver returns it
+Row = tuple[Any, ...]  # Any: the driver chooses the types
 
 
 class Postgres:
@@ -50,7 +50,7 @@ class Postgres:
 
     @staticmethod
     def key(given: UUID | str) -> Any:
-        """Return an id as a parameter of a statement."""
+        """Return an id in the form that statements take as a parameter."""
         return given
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""A manager of the chatbot's account who is signed in to the admin."""
+"""A client that is signed in to the admin as the owner of the chatbot's account."""
 
 import pytest
 from django.test import Client

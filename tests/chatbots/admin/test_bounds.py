@@ -1,4 +1,4 @@
-"""A form that would add more rows to a list than allowed shows an error and saves nothing."""
+"""If a form would give a chatbot too many rows of one kind, it shows an error and saves nothing."""
 
 from typing import Any
 

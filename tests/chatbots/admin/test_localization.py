@@ -1,4 +1,4 @@
-"""The pages of a bot's texts: groups, completeness, the English originals, and copies."""
+"""A bot's text pages: groups of texts, missing texts, English originals, copying to a locale."""
 
 import pytest
 from django.test import Client

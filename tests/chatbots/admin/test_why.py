@@ -1,4 +1,4 @@
-"""The "Why may this person not …?" page answers from the permission table."""
+"""The "Why may this person not …?" page takes its answers from the permission table."""
 
 import pytest
 from django.test import Client

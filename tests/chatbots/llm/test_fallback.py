@@ -1,4 +1,4 @@
-"""Falling back from one model to the next, with local endpoints over HTTP."""
+"""Falling back from one model to the next, tested over HTTP with local model servers."""
 
 import time
 from collections.abc import Iterator

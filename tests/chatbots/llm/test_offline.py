@@ -1,4 +1,4 @@
-"""The built-in model answers with sentences from the facts, or with fixed phrases."""
+"""The built-in model answers with sentences from the bot's description, or with fixed phrases."""
 
 import re
 import time

@@ -330,7 +330,7 @@ def test_connections_are_reused_between_replies(server: ModelServer, model: Mode
 
 
 def test_250_concurrent_replies_wait_only_for_the_model(server: ModelServer, model: Model) -> None:
-    """The model answers only after all of the requests have arrived."""
+    """The model server answers only after all 250 requests have arrived."""
     together = Barrier(250)
 
     def reply(messages: list[dict[str, str]]) -> str:

@@ -1,4 +1,4 @@
-"""Each change to a text, setting or model that prompts use creates a version with an author."""
+"""A change to a text, setting or model that affects prompts creates a version with its author."""
 
 from collections.abc import Callable
 from functools import partial

@@ -192,7 +192,7 @@ class Failed(Exception):
 
 
 def in_own_connection(call: Callable[[], Any]) -> Any:
-    """Run a call, then close the connections of the current thread. Returns the result."""
+    """Run a call, then close this thread's connections. Returns the call's result."""
     try:
         return call()
     finally:

@@ -1,4 +1,4 @@
-"""Invariants while chatbots are created and renamed concurrently, and after an erasure."""
+"""Rules that hold when chatbots are created and changed concurrently, and after an erasure."""
 
 from collections import Counter
 from functools import partial

@@ -1,4 +1,4 @@
-"""Invariants under concurrent activation of instructions."""
+"""Rules that hold when several instructions are activated at the same time."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Invariants under concurrent writes of settings."""
+"""Rules that hold when settings are written and deleted concurrently."""
 
 from collections import Counter
 from functools import partial

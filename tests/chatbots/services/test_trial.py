@@ -1,4 +1,4 @@
-"""A trial sends the same history as a conversation, and leaves the state of models unchanged."""
+"""Trying a bot sends the same history as a conversation, and does not change the models' state."""
 
 from datetime import timedelta
 

@@ -31,7 +31,11 @@ json.dump(known, sys.stdout)
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The modules loaded when a process starts, after the admin's checks, and in a web process."""
+    """The modules that are loaded after each of three successive steps in one process.
+
+    `started`: the code of a worker and of `serve` is loaded. `checked`: the admin's checks have
+    run, with `found` faults. `web`: the web application is loaded.
+    """
     done = subprocess.run(
         [sys.executable, "-c", LOADED],
         cwd=ROOT,

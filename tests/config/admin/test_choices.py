@@ -1,4 +1,4 @@
-"""A long select offers only some rows, but a search finds every row, and the form accepts it."""
+"""A long select offers only some rows, but a search finds all of them, and the form accepts any."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""A long filter can select any row, by a search or by narrowing its options."""
+"""In a long filter, a person can reach any row by searching or by narrowing the options."""
 
 import re
 
@@ -36,7 +36,10 @@ def client(chatbot: Chatbot) -> Client:
 
 
 def narrowed(client: Client, address: str, name: str, beginning: str) -> list[str]:
-    """Return the ids of the rows that a filter offers for an id or the beginning of a name."""
+    """Narrow a filter, and return the ids of the rows that it offers.
+
+    `beginning` is the beginning of a name, or a whole id.
+    """
     _, options = select(client, f"{address}?{name}_begins={beginning}", name)
     return [key for key in options if key]
 

@@ -1,4 +1,4 @@
-"""Errors in the admin are pages, whatever raises them. Elsewhere they are JSON."""
+"""The admin shows every error as a page, whatever raised it. Elsewhere, errors are JSON."""
 
 from collections.abc import Callable
 from typing import Any

@@ -26,7 +26,7 @@ from webhooks.models.retry_job import RetryJob, RetryPart
 
 FIGURE = 7_654_321
 PLAIN, GROUPED = str(FIGURE), f"{FIGURE:,}"
-SEPARATED = re.compile(r'=\s*"[^"]*\b\d{1,3},\d{3}\b[^"]*"')  # a grouped figure in an attribute
+SEPARATED = re.compile(r'=\s*"[^"]*\b\d{1,3},\d{3}\b[^"]*"')  # separators in an attribute's value
 SPOKEN = re.compile(r' (?:aria-label|title)="[^"]*"')
 
 

@@ -21,7 +21,10 @@ BOM = b"\xef\xbb\xbf"
 
 
 def nested(depth: int, *, of: str = "{}") -> bytes:
-    """Return JSON for an object with this many levels, including the object itself."""
+    """Return JSON for an object that contains only objects, and is `depth` levels deep.
+
+    With `of="[]"`, the levels are arrays instead, inside one object that is not counted.
+    """
     opening, closing = ('{"a":', "}") if of == "{}" else ("[", "]")
     inner = opening * (depth - 1) + ("{}" if of == "{}" else "[]") + closing * (depth - 1)
     return inner.encode() if of == "{}" else b'{"a":' + inner.encode() + b"}"
@@ -34,7 +37,7 @@ def filled(unit: str, *, number: int = body.MAX_BYTES) -> bytes:
 
 
 def full(unit: str, *, of: int) -> bytes:
-    """Return a body with the maximum number of values. Each unit has `of` names and values."""
+    """Return a body with the maximum number of values. Each unit contains `of` of them."""
     return filled(unit, number=(body.MAX_VALUES - 3) // of)
 
 

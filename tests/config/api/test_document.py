@@ -1,4 +1,4 @@
-"""The OpenAPI document: valid, complete, and with examples that match it."""
+"""The OpenAPI document is valid and complete, and its examples match its schemas."""
 
 import json
 import re
@@ -36,7 +36,7 @@ LEDGER = re.compile(r"^\| ([a-z-]+) \|", re.MULTILINE)
 
 
 def walk(value: Any, place: str = "#") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every object in the document with its position, except the contents of examples."""
+    """Yield every object in the document with its position, but no object inside an example."""
     if isinstance(value, dict):
         yield place, value
         for name, inner in value.items():

@@ -1,4 +1,4 @@
-"""Limits with many concurrent clients, and the address that a request counts against."""
+"""Limits hold under many concurrent clients, and each request counts against its real client."""
 
 import time
 import zlib
@@ -62,9 +62,9 @@ def test_exactly_the_allowed_number_of_concurrent_requests_passes(api: Api, limi
 
 
 def minutes(key: object, begun: float, ended: float) -> int:
-    """Count the one-minute windows of a key between two times.
+    """Count the one-minute windows that a key has between two times.
 
-    The windows of each key have their own offset, and end on a whole second.
+    Each key's windows have their own offset within the minute, and end on a whole second.
     """
     grid = zlib.crc32(str(key).encode())
     return (int(ended) - grid) // 60 - (int(begun) - grid) // 60 + 1

@@ -1,4 +1,4 @@
-"""The address and the user of a request are counted in one round trip, with the results of two."""
+"""A request's address and user are counted in one round trip, with the same results as in two."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -66,7 +66,10 @@ def test_both_limits_refuse_as_if_they_were_counted_separately(api: Api, setting
 
 
 def used(chatbot: Chatbot) -> int:
-    """Return the number of counted calls of the chatbot's owner. Counts one more and undoes it."""
+    """Return how many calls have been counted for the chatbot's owner.
+
+    To read the number, this counts one more call and then gives it back.
+    """
     [counted] = limits.increment(("user", str(chatbot.account.owner_id), settings.RATE_LIMIT_USER))
     assert counted
     limits.give_back(counted)

@@ -23,7 +23,7 @@ from tests.servers.processes import Web, wait_until
 from tests.servers.proxy import Proxy
 
 READS = [each for each in OPERATIONS if each.method == "GET"]
-SHORT = 0.4  # seconds; shorter than a thread's wait for a locked row or for the cache
+SHORT = 0.4  # seconds; a thread waits longer than this for a locked row or for the cache
 for_sqlite = pytest.mark.skipif(not settings.EMBEDDED, reason="a commit may wait indefinitely")
 for_postgresql = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite's reads do not wait")
 
@@ -87,7 +87,8 @@ def test_every_read_uses_only_prepared_statements(
     api: Api, chatbot: Chatbot, read: Operation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = ids_of(chatbot)
-    api.get("/v1/chatbots")  # records when the key was used, which waits for the disk
+    # Have the key's use recorded first, because that write waits for the disk.
+    api.get("/v1/chatbots")
     monkeypatch.setattr(connection, "inline", True)
     monkeypatch.setattr(inline, "until", time.monotonic() + PATIENCE)
     assert call(api, read, ids).status_code == 200
@@ -111,7 +112,7 @@ def get(web: Web, path: str, key: str = "") -> tuple[int, float]:
 def test_a_read_that_starts_again_in_a_thread_is_counted_once(
     web: Web, api: Api, chatbot: Chatbot
 ) -> None:
-    # A thread answers the first request and leaves its connection to the event loop. The first
+    # A thread answers the first request, then offers its connection to the event loop. The first
     # request with the other key begins on the event loop, which must not record the key's use.
     other = caller(chatbot.account.owner)
     keys = [api.key] * 2 + [other.key] * 5
@@ -145,7 +146,7 @@ def test_a_read_that_waits_for_the_database_delays_no_other_request(
 
 
 def any_is_short(delays: Callable[[], list[float]]) -> bool:
-    """Return whether any of three runs has only short delays. A busy machine can delay a run."""
+    """Return whether one of three runs has only short delays. A busy machine can delay a run."""
     return any(max(delays()) < SHORT for _ in range(3))
 
 
@@ -154,7 +155,7 @@ def any_is_short(delays: Callable[[], list[float]]) -> bool:
 def test_a_connection_that_the_server_has_closed_is_not_used(
     web: Web, api: Api, chatbot: Chatbot
 ) -> None:
-    # A thread answers the first request and leaves its connection to the event loop.
+    # A thread answers the first request, then offers its connection to the event loop.
     assert get(web, "/api/v1/chatbots", api.key)[0] == 200
     with connection.cursor() as cursor:
         cursor.execute(
@@ -190,7 +191,7 @@ def test_a_cache_that_does_not_answer_delays_no_other_request(api: Api, chatbot:
 
 @contextmanager
 def other_program() -> Iterator[None]:
-    """Lock SQLite's file without the queue, as an operator's sqlite3 shell does."""
+    """Lock SQLite's file without waiting in the queue, as an operator's sqlite3 shell does."""
     with closing(sqlite3.connect(connection.settings_dict["NAME"])) as program:
         program.execute("BEGIN IMMEDIATE")
         yield
@@ -232,7 +233,7 @@ def test_a_change_that_waits_for_another_writer_delays_no_other_request(
 
 
 def blocked() -> Any:
-    """Count the sessions of this database that wait for a lock."""
+    """Count the sessions on this database that are waiting for a lock."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"

@@ -1,4 +1,7 @@
-"""A prepared statement is compiled once per shape, and returns what its queryset returns."""
+"""A prepared statement returns what its queryset returns, and is compiled once for each shape.
+
+A shape is a variant of the statement, such as one with a certain limit.
+"""
 
 import threading
 from collections.abc import Callable
@@ -316,7 +319,7 @@ def test_a_deleted_row_is_not_saved() -> None:
 
 
 def kept(text: str) -> int:
-    """Count the prepared statements of this session whose SQL contains a text."""
+    """Count this session's prepared statements whose SQL contains the text."""
     with connection.cursor() as cursor:
         query = "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE %s"
         cursor.execute(query, [f"%{text}%"])

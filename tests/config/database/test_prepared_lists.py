@@ -1,4 +1,7 @@
-"""Statements with a list of ids have few shapes, and one statement inserts any number of rows."""
+"""Lists of ids are padded to a few sizes, and one statement stores any number of rows.
+
+Each size is a shape of the statement, a variant that is compiled separately.
+"""
 
 import pytest
 from django.db import IntegrityError, transaction

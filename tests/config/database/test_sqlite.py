@@ -1,4 +1,4 @@
-"""All writers wait in one queue, which a writer leaves when its transaction ends."""
+"""All writers to SQLite wait in one queue. A writer leaves it when its transaction ends."""
 
 import threading
 import time
@@ -41,7 +41,7 @@ class BusyProcess(Process):
 
 
 def write(name: str) -> None:
-    """Write in a transaction in another thread."""
+    """Store a row from another thread, in a transaction."""
 
     def run() -> None:
         try:

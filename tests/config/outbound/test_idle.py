@@ -1,4 +1,7 @@
-"""Idle connections are bounded across all hosts, closed by age, and shared by many threads."""
+"""The number of idle connections is limited across all hosts, and threads share them.
+
+A connection that has been idle too long is closed.
+"""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

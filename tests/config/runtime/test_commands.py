@@ -1,4 +1,4 @@
-"""A command that Ctrl-C interrupts keeps its finished work and reports how much that is."""
+"""A command that is interrupted with Ctrl-C keeps its finished work and reports how much it was."""
 
 import contextlib
 import os
@@ -18,8 +18,8 @@ from tests.servers.processes import ROOT, Process
 from webhooks.models import Delivery
 from webhooks.services import retention, retry
 
-# A script that sends itself SIGINT at the nth statement that contains a text. A signal from another
-# process would not arrive at an exact statement.
+# A script that sends itself SIGINT at the nth SQL statement that contains the given words. A signal
+# from another process could not be timed to hit a certain statement.
 INTERRUPTED = """
 import itertools, os, signal, sys
 import django

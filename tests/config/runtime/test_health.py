@@ -34,9 +34,9 @@ def test_a_complete_service_is_ready() -> None:
 
 @contextmanager
 def read_only() -> Iterator[None]:
-    """Forbid writes in the database session or, on SQLite, this process's writes to any file."""
+    """Make the database session read-only or, on SQLite, keep this process from writing files."""
     if connection.vendor == "sqlite":
-        # Open the database first, because this writes a file.
+        # Open the database first, because opening it writes to a file.
         MigrationRecorder(connection).applied_migrations()
         _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1, most))

@@ -34,7 +34,7 @@ def furnish(chatbot: Chatbot) -> tuple[Thread, Delivery]:
 
 
 def found(client: Client, text: object) -> list[tuple[str, str]]:
-    """Return the titles and links of the results. Asserts that the search succeeds."""
+    """Assert that a search succeeds, and return the titles and links of its results."""
     page = client.get(SEARCH, {"s": str(text)})
     assert page.status_code == 200
     return [(result.title, result.link) for result in page.context["results"]]

@@ -1,4 +1,4 @@
-"""The filters of the inbox: which threads match them, and how many queries they need."""
+"""The inbox's filters: which threads match them, and how many queries they need."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The list of the inbox: its empty state, its footer, and the view that it remembers."""
+"""The inbox's list: its text when it is empty, its footer, and the view that it remembers."""
 
 import re
 from datetime import timedelta

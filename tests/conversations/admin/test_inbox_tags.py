@@ -1,4 +1,4 @@
-"""The inbox's "Tag" action adds a tag to the selected threads, or removes one."""
+"""The inbox's "Tag" action adds a tag to the selected threads or removes it from them."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ INBOX = reverse("admin:conversations_thread_changelist")
 
 
 def tag(client: Client, *threads: Thread, **given: str) -> Any:
-    """Submit the form of the "Tag" action. Without values, open the form."""
+    """Submit the "Tag" action's form or, if no values are given, open it."""
     keys = {"_selected_action": [thread.pk for thread in threads]}
     return client.post(INBOX, {"action": "tag_selected", **keys, **given})
 

@@ -76,7 +76,7 @@ def labels() -> list[str]:
     return [model._meta.label_lower.replace(".", "_") for model in site._registry]
 
 
-# These models need no menu entry, because the page of a chatbot lists their rows.
+# These models need no menu entry, because a chatbot's page lists their rows.
 BELOW = ("conversationstarter", "instruction", "localization", "persona")
 
 

@@ -207,7 +207,7 @@ def test_the_page_says_who_took_the_thread_over_and_when(
 def test_a_stale_page_overwrites_only_what_it_changes(client: Client, thread: Thread) -> None:
     Thread.objects.filter(pk=thread.pk).update(internal_notes="one\ntwo")
     form = fields_of(client.get(at(thread)))
-    del form["important"]  # from a button's form; the details form does not send its unchecked box
+    del form["important"]  # from another form; the details form omits it while its box is unchecked
     update(thread.pk, {"internal_notes": "a colleague's", "important": True})
     client.post(at(thread, "details"), form | {"title": "new"})
     thread.refresh_from_db()
@@ -269,7 +269,7 @@ def test_a_draft_is_deleted_once_it_is_used_as_an_answer(
 ) -> None:
     form = fields_of(client.get(at(thread), {"draft": str(draft.pk)}))
     assert form["content"] == "came too late"
-    assert set(form["draft"]) == {str(draft.pk)}  # each form with a draft field has this draft
+    assert set(form["draft"]) == {str(draft.pk)}  # every form with a draft field names this draft
     client.post(at(thread, "reply"), {"content": form["content"], "draft": str(draft.pk)})
     assert not Draft.objects.exists()
     assert kinds(thread)[-1] == "AGENT_MESSAGE"

@@ -1,4 +1,4 @@
-"""An open thread page: its polls, the presence of other agents, and answers that come too late."""
+"""A thread's page while it is open: polls, other agents, and answers from an outdated page."""
 
 import pytest
 from django.db import connection

@@ -1,4 +1,4 @@
-"""Forms on a thread's page that are resubmitted after a failure, with changes, or twice."""
+"""Forms on a thread's page that are submitted again: after a failure, with other text, or twice."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""Helpers for a thread's page: its address, its text, and the types of the messages."""
+"""Helpers for a thread's page: its address, its HTML, and the types of the thread's messages."""
 
 from django.test import Client
 from django.urls import reverse

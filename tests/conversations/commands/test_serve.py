@@ -49,7 +49,7 @@ class Start:
         return self.log.read_text(errors="replace")
 
     def ended(self) -> tuple[int, str]:
-        """Wait for the process to exit. Returns the exit code and the output."""
+        """Wait for the process to exit, and return its exit code and output."""
         return self.process.wait(PATIENCE), self.said()
 
     def stop(self) -> None:
@@ -64,7 +64,7 @@ class Start:
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Start, int]]:
-    """A running service, whose state folder was readable by other users before the start."""
+    """A running service. Before the start, other users could read its state folder."""
     folder, port = tmp_path_factory.mktemp("running"), free_port()
     (folder / "state").mkdir(mode=0o755)
     (folder / "state" / "database.sqlite3").touch(mode=0o644)
@@ -78,7 +78,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, St
 
 @pytest.fixture(scope="module")
 def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A migrated state folder. Its database has a user, so that `serve` seeds no demo data."""
+    """A state folder with a migrated database and a user, so that `serve` seeds no demo data."""
     folder = tmp_path_factory.mktemp("migrated")
     plain = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     done = run_to_end(
@@ -123,7 +123,7 @@ def test_other_users_cannot_read_the_state(running: Any) -> None:
     folder, start, _ = running
     state = folder / "state"
     files = {"database.sqlite3", "database.sqlite3-wal", "web.lock", "worker.lock"}
-    # SQLite deletes its WAL when the last connection closes, so wait until another one creates it.
+    # SQLite deletes its WAL when the last connection closes. Wait until another recreates the file.
     wait_until(lambda: files <= {path.name for path in state.iterdir()}, told=start.said)
     paths = [state, *state.rglob("*")]
     wanted = {path: 0o700 if path.is_dir() else 0o600 for path in paths}

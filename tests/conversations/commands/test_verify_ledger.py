@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 
 def fails(*words: str) -> str:
-    """Run the command. Returns its output. Asserts that the exit code is 1."""
+    """Run the command, assert that its exit code is 1, and return its output."""
     output = io.StringIO()
     with pytest.raises(SystemExit) as ended:
         call_command("verify_ledger", *words, stdout=output)

@@ -1,4 +1,4 @@
-"""A chatbot's stored thread count is correct after every way of creating and deleting threads."""
+"""A chatbot's stored thread count stays correct, however threads are created and deleted."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -242,7 +242,7 @@ class TestWaiting:
     def answering_after(self, look: Callable[[], None]) -> Any:
         def reply(_: Any) -> str:
             look()
-            connection.close()  # the model server's thread has its own connection
+            connection.close()  # this runs in the model server's thread, on its own connection
             return "answered"
 
         return replying(reply)

@@ -1,4 +1,4 @@
-"""Erased rows are hidden immediately, and dependent rows are deleted in batches."""
+"""Erased rows are hidden immediately, and the rows that depend on them are deleted in batches."""
 
 import threading
 from itertools import count

@@ -1,3 +1,5 @@
+"""Owed replies: AI replies that messages are still waiting for, and the claims on them."""
+
 import resource
 import threading
 from collections.abc import Iterator
@@ -44,7 +46,7 @@ def model(chatbot: Chatbot) -> Iterator[ModelServer]:
 
 
 def owed(thread: Thread, *, begun: int = 1, ago: float = 1.0) -> Message:
-    """Store a message with an owed reply, whose lease expired `ago` seconds ago."""
+    """Store a message whose reply is owed, with a lease that expired `ago` seconds ago."""
     message = MessageFactory(thread=thread, content="Hello?")
     until = timezone.now() - timedelta(seconds=ago)
     OwedReply.objects.create(message=message, claim=new_id(), claimed_until=until, begun=begun)
@@ -228,7 +230,7 @@ def test_a_shortage_of_file_descriptors_is_not_a_failure_of_the_model(
 def test_a_reply_waits_for_no_lock_of_another_account(
     model: ModelServer, send: Send, thread: Thread
 ) -> None:
-    """Another account's reply from the same model is stored, but not yet committed."""
+    """Meanwhile, another account's reply from the same model is stored but not yet committed."""
     other = ThreadFactory()
     GeneralSettings.objects.update(llm_model=LlmModel.objects.get(title="Real"))
     message = MessageFactory(thread=other)

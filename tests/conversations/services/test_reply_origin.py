@@ -1,4 +1,4 @@
-"""Every AI message has an origin, from which its prompt can be rebuilt byte for byte."""
+"""Every AI message has an origin: a record from which its prompt can be rebuilt byte for byte."""
 
 import random
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from tests.servers.behaviors import answer
 from tests.servers.model import ModelServer, completion, failing, replying, saying
 
 AWKWARD = f'ß {lookup("GRINNING FACE")} \r\n\t"quotes" {{braces}} \u2028 \\ '
-PROMPTS, EDITS = 60, 30  # the number of prompts, and of edits between them
+PROMPTS, EDITS = 60, 30  # the number of prompts, and how many edits are made between them
 
 
 def latest() -> Message:
@@ -34,7 +34,7 @@ def latest() -> Message:
 
 
 def edits(chatbot: Chatbot) -> Iterator[None]:
-    """Change an instruction, two personas and the general settings in turn."""
+    """Change an instruction, two personas and the general settings in turn, one per iteration."""
     instruction = InstructionFactory(chatbot=chatbot, is_active=True)
     persona, other = PersonaFactory(chatbot=chatbot), PersonaFactory(chatbot=chatbot)
     rng = random.Random(7)
@@ -172,7 +172,7 @@ def test_the_tokens_of_a_deleted_model_are_not_counted_for_the_model_that_failed
     def reply(_: Any) -> str:
         LlmModel.objects.update(next_model=None)
         LlmModel.objects.filter(title="Real").delete()
-        connection.close()  # the model server's thread has its own connection
+        connection.close()  # this runs in the model server's thread, on its own connection
         return "answered"
 
     asked.say(replying(reply))

@@ -1,4 +1,4 @@
-"""Versions named by a reply's origin are kept, however often the texts change meanwhile."""
+"""Pruning keeps every version that a reply's origin names, however often the texts change."""
 
 from functools import partial
 from itertools import count
@@ -61,7 +61,7 @@ def test_a_version_in_use_is_kept_while_the_model_replies(
     def reply(_: Any) -> str:
         for number in range(3):
             change(chatbot, row, persona, f"Text {number}")
-        connection.close()  # the model server's thread has its own connection
+        connection.close()  # this runs in the model server's thread, on its own connection
         return "answered"
 
     asked.say(replying(reply))
@@ -80,7 +80,7 @@ def test_settings_that_change_while_they_are_read_are_read_again(
     texts = iter(["Rule 2", "Rule 3"])
 
     def change_first(execute: Any, sql: str, *rest: Any) -> Any:
-        """Change the instruction after its version is read, before it is marked as used."""
+        """Change the instruction once its version is read but not yet marked as used."""
         if sql.startswith('UPDATE "chatbots_version"') and (text := next(texts, None)):
             instructions.update(chatbot.pk, row.pk, {"instruction": text})
         return execute(sql, *rest)

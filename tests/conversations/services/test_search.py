@@ -199,7 +199,7 @@ def test_a_search_reads_the_indexes(anna: Thread) -> None:
     explain = "EXPLAIN QUERY PLAN" if connection.vendor == "sqlite" else "EXPLAIN"
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            cursor.execute("SET LOCAL enable_seqscan = off")  # used for tables this small
+            cursor.execute("SET LOCAL enable_seqscan = off")  # otherwise, small tables are scanned
             cursor.execute("SET LOCAL enable_indexscan = off")
         cursor.execute(f"{explain} {statements}", given)
         plan = "\n".join(str(row[-1]) for row in cursor.fetchall())

@@ -1,4 +1,7 @@
-"""New threads, and `anonymous`, which keeps its given value until contact details change."""
+"""New threads and their `anonymous` flag.
+
+If a value is given for the flag, it stays in force until the contact details change.
+"""
 
 import re
 from typing import Any

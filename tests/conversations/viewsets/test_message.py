@@ -231,7 +231,7 @@ class TestHistory:
     def test_the_history_needs_the_same_queries_at_any_size(
         self, api: Api, here: str, thread: Thread, django_assert_num_queries: Any
     ) -> None:
-        api.get(f"{here}/messages")  # records the key's use
+        api.get(f"{here}/messages")  # the first request also records the key's use
         for size in (1, 100):
             MessageFactory.create_batch(size, thread=thread)
             with django_assert_num_queries(3):  # for the key and chatbot, the thread, and the page

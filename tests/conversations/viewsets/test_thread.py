@@ -210,7 +210,7 @@ class TestList:
     def test_the_list_needs_the_same_queries_at_any_size(
         self, api: Api, base: str, chatbot: Chatbot, django_assert_num_queries: Any
     ) -> None:
-        api.get(f"{base}/threads")  # records the key's use
+        api.get(f"{base}/threads")  # the first request also records the key's use
         for visitors in (1, 30):
             for visitor in VisitorFactory.create_batch(visitors, chatbot=chatbot):
                 ThreadFactory(chatbot=chatbot, visitor=visitor)

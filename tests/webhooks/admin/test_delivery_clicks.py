@@ -31,7 +31,7 @@ def tried() -> Delivery | None:
 def test_a_hundred_concurrent_clicks_cause_one_attempt(
     receiver: Receiver, endpoint: Endpoint
 ) -> None:
-    """The attempt ends after the last click: a click after its end would start another attempt."""
+    """The attempt ends only after the last click, because a later click would start another one."""
     all_clicked = threading.Event()
 
     def held(arrival: Arrival) -> Iterable[Step]:

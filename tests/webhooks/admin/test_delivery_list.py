@@ -1,4 +1,4 @@
-"""The delivery log of several chatbots shows the right rows, at a bounded cost."""
+"""The delivery log of several chatbots shows the right rows, and the cost of a page is limited."""
 
 import json
 import re
@@ -24,7 +24,7 @@ from webhooks.admin import delivery_list
 from webhooks.models import Delivery
 
 LOG = reverse("admin:webhooks_delivery_changelist")
-MOST = 10  # statements per page
+MOST = 10  # maximum number of statements per page
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ def test_a_page_with_a_filter_takes_few_statements(
 
 @pytest.fixture
 def near(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lower the limit on examined rows. For staff, a page still examines 26 rows per chatbot."""
+    """Make pages examine fewer rows. For staff, a page still examines 26 rows per chatbot."""
     monkeypatch.setattr(delivery_list, "LOOKED_AT", 9)
 
 

@@ -1,4 +1,4 @@
-"""A delivery's page with the section that a script keeps up to date, and the log's search."""
+"""A delivery's page, its section that a script keeps up to date, and the log's search."""
 
 import re
 
@@ -18,7 +18,7 @@ from tests.factories.webhooks import DeliveryFactory
 from webhooks.models import Attempt, Delivery
 
 LOG = reverse("admin:webhooks_delivery_changelist")
-MOST = 4  # queries of a poll that finds no change
+MOST = 4  # maximum number of queries in a poll that finds no change
 
 
 @pytest.fixture

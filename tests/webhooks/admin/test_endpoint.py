@@ -19,7 +19,7 @@ SHOWN = re.compile(r'id="secret-text"[^>]* value="([^"]+)"')
 
 
 def given(**changes: Any) -> dict[str, Any]:
-    """Return valid input for the form of a new webhook, with `changes` applied."""
+    """Return valid input for a new webhook's form, with `changes` applied."""
     made = {"url": URL, "events": ["NEW_LEAD"], "is_active": "on", "secret_choice": "make"}
     return made | {"secret": ""} | changes
 

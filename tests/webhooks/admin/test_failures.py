@@ -1,4 +1,4 @@
-"""Failures are grouped by cause, and each group links to the filtered log."""
+"""Failures are grouped by cause, and each group links to the log, filtered by its cause."""
 
 import re
 from html import unescape
@@ -84,7 +84,7 @@ def test_the_log_can_be_filtered_by_account(chatbot: Chatbot) -> None:
 
 
 def plan_of(statement: str) -> str:
-    """Return the plan of a statement. On PostgreSQL, it has the actual row count of each step."""
+    """Return a statement's plan, which on PostgreSQL includes the actual row count of each step."""
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute(f"EXPLAIN QUERY PLAN {statement}")

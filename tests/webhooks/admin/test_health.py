@@ -1,4 +1,4 @@
-"""The health of an endpoint, on the webhook's page and in the list of webhooks."""
+"""An endpoint's health, as the webhook's page and the list of webhooks show it."""
 
 import re
 from datetime import UTC, datetime, timedelta

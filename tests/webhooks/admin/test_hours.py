@@ -1,4 +1,4 @@
-"""The bars on a webhook's page: their heights, and the table with the same counts."""
+"""The hourly bars on a webhook's page: their heights, and the table with the same counts."""
 
 import re
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The request that was sent, as a delivery's page shows it."""
+"""How a delivery's page presents the request: a signature check and a curl command."""
 
 import json
 import subprocess

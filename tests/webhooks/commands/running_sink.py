@@ -1,4 +1,4 @@
-"""A sink that runs as a separate process."""
+"""Run `manage.py webhook_sink`, a local receiver of webhooks, as a separate process."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Send a webhook request as the engine does, with a time limit for tests on a busy machine."""
+"""Send a webhook request as the engine does, and check that the attempt ends in time."""
 
 import time
 
@@ -8,7 +8,7 @@ from webhooks.engine.post import Outcome, post
 SECRET = "sixteen-letters!"
 BODY = '{"event":"NEW_LEAD","data":{"chatbotName":"Grüße"}}'.encode()
 AMPLE = 30.0  # seconds, for attempts that should not time out
-SLACK = 10.0  # seconds allowed for machine load; without a timeout, hostile receivers take longer
+SLACK = 10.0  # extra seconds for a busy machine; less than a receiver takes if it is not cut off
 
 
 def send(url: str, *, body: bytes = BODY, timeout: float = AMPLE) -> Outcome:

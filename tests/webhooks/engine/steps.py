@@ -1,4 +1,4 @@
-"""Steps of the delivery engine for tests: claim deliveries, make attempts, settle them."""
+"""The delivery engine's steps, for tests: claim deliveries, attempt them, record the results."""
 
 from typing import Any
 
@@ -14,13 +14,16 @@ OK, BROKEN = answer(200, b"thanks"), answer(503, b"upstream down")
 
 
 def begin(worker: str = ME) -> list[Work | None]:
-    """Claim due deliveries, begin their attempts, and return the work (None if not confirmed)."""
+    """Claim due deliveries, begin their attempts, and return their Work objects.
+
+    An entry is None if its claim could not be confirmed.
+    """
     claimed = claims.claim(worker, slots=32)
     return [schedule.confirm(one, worker=worker) for one in claimed]
 
 
 def run() -> int:
-    """Attempt all claimable deliveries, assert that each is settled, and return their number."""
+    """Attempt all claimable deliveries, assert that each result is stored, and return the count."""
     works = begin()
     for work in works:
         assert schedule.settle(work, attempt.send(work))

@@ -19,7 +19,7 @@ from webhooks.engine import claims, recovery, schedule
 from webhooks.models import Delivery, Endpoint
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("trusting")]
-MOST = 1024 * 1024  # bytes, including what the receiver allocates, which runs in this process
+MOST = 1024 * 1024  # bytes; includes the memory of the receiver, which runs in this process
 
 
 def reads_bodies(act: Callable[[], object]) -> bool:

@@ -1,4 +1,4 @@
-"""Concurrent calls share a write, and one invalid item does not fail the others."""
+"""Concurrent calls share one write. An invalid item does not make the others fail."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

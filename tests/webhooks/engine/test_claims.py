@@ -25,7 +25,7 @@ pytestmark = [
 
 
 class TestClaims:
-    """Which task may begin a claimed delivery, and how claims of dead and stopping workers end."""
+    """Which task may begin a claimed delivery, and what happens when a worker dies or stops."""
 
     def test_a_second_task_with_the_same_claim_begins_nothing(self, delivery: Delivery) -> None:
         [claimed] = claims.claim(ME, slots=8)
@@ -145,7 +145,7 @@ class TestClaims:
 
 
 class TestOrder:
-    """The order in which deliveries start, as the database determines it."""
+    """The order in which deliveries start when they are read from a real database."""
 
     def heads(self) -> list[UUID]:
         return [one.delivery_id for one in claims.claim(ME, slots=32)]

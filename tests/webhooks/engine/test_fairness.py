@@ -1,4 +1,4 @@
-"""The choice of deliveries by limits, shares and turns, without a database."""
+"""How limits, shares and turns decide which deliveries start, tested without a database."""
 
 from collections import Counter, deque
 from collections.abc import Iterable
@@ -20,13 +20,13 @@ def waiting(
     due: int = 100,
     thread: UUID | None = None,
 ) -> Waiting:
-    """Build an endpoint with due deliveries, in its own account if none is given."""
+    """Build an endpoint with `due` deliveries, in the given account or in one of its own."""
     candidates = deque(Candidate(uuid4(), thread, in_order=True) for _ in range(due))
     return Waiting(uuid4(), account or uuid4(), limit, slow, in_flight, candidates)
 
 
 def running(one: Waiting, count: int, *, suspects: int = 0) -> Running:
-    """Build the attempts that the claiming worker has in flight to an endpoint."""
+    """Describe the attempts that the claiming worker has in flight to an endpoint."""
     return Running(one.chatbot_id, one.account_id, count, one.slow, suspects)
 
 
@@ -37,7 +37,10 @@ def started(
     beside: Iterable[Running] = (),
     rotation: Rotation | None = None,
 ) -> list[int]:
-    """Choose deliveries once, and return how many start for each endpoint, in order."""
+    """Choose deliveries once, and return how many start for each endpoint, in order.
+
+    `beside` lists the attempts that the worker already has in flight.
+    """
     chosen = (rotation or Rotation()).choose(list(endpoints), Slots(beside, slots=slots))
     counts = Counter(id(one) for one, _ in chosen)
     return [counts[id(one)] for one in endpoints]

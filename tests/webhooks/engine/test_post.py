@@ -20,7 +20,7 @@ from webhooks.engine.post import BODY_KEPT, post
 
 pytestmark = pytest.mark.usefixtures("trusting")
 LONG_SECRET = string.ascii_letters + string.digits
-TIMEOUT = 1.0  # seconds; long enough to send the request even if the attempt times out
+TIMEOUT = 1.0  # seconds, for attempts that time out; long enough to send the request first
 
 
 @pytest.mark.proves("Request headers")

@@ -1,4 +1,4 @@
-"""All addresses of a receiver's name are checked, and an attempt uses a checked address."""
+"""Every address that a receiver's name resolves to is checked, and only checked ones are used."""
 
 import ipaddress
 import socket
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("trusting")
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The results of lookups, by host name: addresses, or an error to raise."""
+    """Replace name lookups. A test maps a host name to its addresses, or to an error to raise."""
     known, ask = {}, socket.getaddrinfo
 
     def answer(host: bytes | str, *args: Any, **kwargs: Any) -> list[Any]:
@@ -81,7 +81,7 @@ def test_the_addresses_of_a_name_are_checked_at_every_attempt(
 def test_a_name_is_resolved_only_once_per_attempt(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
-    """The connection goes to the checked address, even if a second lookup would differ."""
+    """The connection goes to the checked address, although a second lookup would return another."""
     settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("127.0.0.1/32"),)
     ask, asked = socket.getaddrinfo, []
 

@@ -1,4 +1,4 @@
-"""Neither the environment of the process nor other attempts affect an attempt."""
+"""Neither the process's environment nor other attempts affect an attempt."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor

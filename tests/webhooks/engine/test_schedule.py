@@ -1,4 +1,4 @@
-"""The states of a delivery, with the real schedule and a real receiver."""
+"""A delivery's states, tested with the real schedule and a real receiver."""
 
 import socket
 import time
@@ -255,7 +255,7 @@ class TestManualRetry:
 
 
 class TestHealth:
-    """The receiver's health, as an endpoint's row records it."""
+    """The receiver's health, as recorded in the endpoint's row."""
 
     def health(self, endpoint: Endpoint) -> tuple[bool, int, bool]:
         endpoint.refresh_from_db()

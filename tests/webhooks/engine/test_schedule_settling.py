@@ -25,8 +25,8 @@ def unreachable(
 ) -> Iterator[Callable[[], AbstractContextManager[None]]]:
     """Return a context manager that makes the database unreachable.
 
-    On PostgreSQL, it ends all sessions. On SQLite, it locks the database until the failure is
-    logged.
+    On PostgreSQL, it ends all other sessions of the database. On SQLite, it locks the database
+    until the failure is logged.
     """
     name = connection.settings_dict["NAME"]
 

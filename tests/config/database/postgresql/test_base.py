@@ -31,7 +31,7 @@ def taken() -> int:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Record the server processes of connections that are checked with a round trip."""
+    """Record the server process of each connection that is checked with a round trip."""
     asked, answers = [], base.answers
 
     def record(pooled: Any) -> bool:
@@ -92,7 +92,7 @@ def test_times_are_aware_whatever_the_sessions_zone(zone: str) -> None:
 
 
 def test_the_kernel_notices_that_the_server_is_gone_while_a_request_waits() -> None:
-    """With the system's defaults, a request whose server has vanished can wait for hours."""
+    """With the system's defaults, a request can wait for hours for a server that has vanished."""
     connection.ensure_connection()
     number = os.dup(connection.connection.pgconn.socket)
     with socket.socket(fileno=number) as shared:

@@ -1,4 +1,4 @@
-"""Prepared statements run directly on libpq, with the errors and transactions of a cursor."""
+"""Prepared statements run directly on libpq. Errors and transactions behave as with a cursor."""
 
 import datetime
 import os
@@ -260,7 +260,7 @@ def test_a_value_that_cannot_be_sent_closes_the_connection(connection: Connectio
 
 
 def terminate(connection: Connection) -> None:
-    """End the session of a connection, as a restart of the server does."""
+    """End a connection's session, as a server restart does."""
     with psycopg.connect(**database.get_connection_params(), autocommit=True) as other:
         other.execute("SELECT pg_terminate_backend(%s, 10000)", [connection.info.backend_pid])
 
