@@ -19,9 +19,10 @@ from config.database.postgresql.outage import outage
 from config.runtime.state import is_locked, locked
 
 ME = str(secrets.randbelow(2**31 - 2) + 1)  # names this process; fits PostgreSQL's int4 lock keys
-# A worker declares others dead only after it has held its own lock for this many seconds. After a
-# restart of the database or of all workers, the others may still be about to take their locks.
-PATIENCE = 2.0
+# A worker declares others dead only after it has held its own lock for this many seconds, because
+# the others may still be about to take theirs. After a restart of the database, a worker that is
+# suspended or short of CPU time may need several seconds to take its lock again.
+PATIENCE, PATIENCE_AFTER_LOSS = 2.0, 6.0
 NAMESPACE = 0x77656268  # the first key of our advisory locks
 HELD = """FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = %s
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
@@ -77,7 +78,7 @@ class DatabaseLife:
     def __init__(self) -> None:
         self.own: psycopg.Connection[Any] | None = None
         self.missed: set[str] = set()
-        self.since = 0.0
+        self.since, self.patience = 0.0, PATIENCE
 
     def hold(self) -> None:
         """Lock this worker's key, on a new connection if the old one was lost."""
@@ -86,7 +87,8 @@ class DatabaseLife:
                 self.own.execute("SELECT 1")
                 return
             self.own.close()
-            self.own, self.missed = None, set()  # other workers may have lost their locks, too
+            # other workers may have lost their locks, too
+            self.own, self.missed, self.patience = None, set(), PATIENCE_AFTER_LOSS
         outage.check()
         self.own = psycopg.connect(**connection.get_connection_params(), autocommit=True)
         outage.watch(self.own)
@@ -102,7 +104,7 @@ class DatabaseLife:
         lock again.
         """
         others = set(workers) - {ME}
-        if not (others and self.own) or time.monotonic() - self.since < PATIENCE:
+        if not (others and self.own) or time.monotonic() - self.since < self.patience:
             return set()
         rows = self.own.execute(f"SELECT objid::text {HELD}", (NAMESPACE,))
         free = others - {row[0] for row in rows}

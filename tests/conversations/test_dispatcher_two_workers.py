@@ -3,6 +3,8 @@
 Each sends only those that it has claimed, and never more at once than its concurrency allows.
 """
 
+import signal
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
@@ -17,7 +19,7 @@ from tests.servers import certificates
 from tests.servers.behaviors import answer
 from tests.servers.processes import Worker, wait_until
 from tests.servers.receiver import Receiver
-from webhooks.models import Delivery
+from webhooks.models import Attempt, Delivery
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -31,6 +33,11 @@ CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN INSERT INTO noted (delivery, worker) VALUES (NEW.id, NEW.claimed_by); RETURN NULL; END $$;
 CREATE TRIGGER note AFTER UPDATE ON webhooks_delivery FOR EACH ROW
     WHEN (OLD.claim IS DISTINCT FROM NEW.claim) EXECUTE FUNCTION note();
+"""
+# A restart of the database ends the sessions that hold the workers' liveness locks.
+LOSE_LOCKS = f"""
+SELECT pg_terminate_backend(pid) FROM pg_locks
+    WHERE locktype = 'advisory' AND classid = {liveness.NAMESPACE}
 """
 FORGET = "DROP TRIGGER note ON webhooks_delivery; DROP FUNCTION note; DROP TABLE noted"
 
@@ -86,3 +93,29 @@ def test_each_of_two_workers_runs_what_it_claimed_within_its_concurrency() -> No
     # Each delivery was claimed by a worker, started by the same worker, and released.
     assert all(each == [each[0], each[0], ""] for each in owners.values())
     assert len(most) == 2 and max(most.values()) <= CONCURRENCY
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_suspended_just_after_a_restart_of_the_database_keeps_its_attempts() -> (
+    None
+):
+    with Receiver(certificates.good()) as receiver:
+        receiver.on("/hook", answer(delay=7.0))
+        timeout = {"WEBHOOK_TIMEOUT": "20"}
+        with Worker(slots=2, **timeout) as one, Worker(slots=2, **timeout):
+            wait_until(lambda: liveness.living() == 2, told=one.said)
+            with transaction.atomic():
+                for _ in range(4):
+                    url, tried_at = receiver.url("/hook"), timezone.now()
+                    DeliveryFactory(
+                        chatbot=EndpointFactory(url=url, last_success_at=tried_at).chatbot
+                    )
+            wait_until(lambda: Attempt.objects.count() == 4, told=one.said)
+            one.signal(signal.SIGSTOP)
+            run(LOSE_LOCKS)
+            time.sleep(4)
+            one.signal(signal.SIGCONT)
+            done = Delivery.objects.filter(state="SUCCESS")
+            wait_until(lambda: done.count() == 4, told=one.said)
+    assert not Attempt.objects.filter(interrupted=True).exists()
+    assert len(receiver.arrivals) == 4

@@ -45,41 +45,61 @@ def install(wanted: str) -> None:
     if not wanted:
         return
     name, _, times = wanted.partition(":")
-    point, passes = POINTS[name], itertools.count(1)
-    matching = re.compile(point.statement, re.DOTALL)
+    crash = Crash(POINTS[name], int(times or 1))
     commit, roll_back = BaseDatabaseWrapper.commit, BaseDatabaseWrapper.rollback
-    passed: set[BaseDatabaseWrapper] = set()  # with a matching statement not yet committed
-
-    def die() -> None:
-        if next(passes) == int(times or 1):
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def watch(
-        execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]
-    ) -> Any:  # Any: as in Django
-        result = execute(sql, params, many, context)
-        if matching.match(sql.strip()):
-            connection = context["connection"]
-            if point.committed and connection.in_atomic_block:
-                passed.add(connection)
-            else:
-                die()
-        return result
 
     def commit_and_die(connection: BaseDatabaseWrapper) -> None:
         commit(connection)
-        if connection in passed:
-            passed.discard(connection)
-            die()
+        crash.end(connection, committed=True)
 
     def roll_back_and_forget(connection: BaseDatabaseWrapper) -> None:
-        passed.discard(connection)
         roll_back(connection)
+        crash.end(connection, committed=False)
 
     def see(connection: BaseDatabaseWrapper, **_: Any) -> None:
-        if watch not in connection.execute_wrappers:
-            connection.execute_wrappers.append(watch)
+        if crash.watch not in connection.execute_wrappers:
+            connection.execute_wrappers.append(crash.watch)
 
     connection_created.connect(see, weak=False)
     BaseDatabaseWrapper.commit = commit_and_die  # type: ignore[method-assign]
     BaseDatabaseWrapper.rollback = roll_back_and_forget  # type: ignore[method-assign]
+
+
+class Crash:
+    """Kills this process when it reaches `point` for the nth time."""
+
+    def __init__(self, point: Point, nth: int) -> None:
+        self.point, self.nth = point, nth
+        self.matching = re.compile(point.statement, re.DOTALL)
+        self.passes = itertools.count(1)
+        # Connections that have run a matching statement in their current transaction
+        self.passed: set[BaseDatabaseWrapper] = set()
+
+    def watch(
+        self,
+        execute: Callable[..., Any],
+        sql: str,
+        params: Any,
+        many: bool,
+        context: dict[str, Any],
+    ) -> Any:  # Any: as in Django
+        """Run a statement: one of Django's execute wrappers."""
+        result = execute(sql, params, many, context)
+        if self.matching.match(sql.strip()):
+            connection = context["connection"]
+            if self.point.committed and connection.in_atomic_block:
+                self.passed.add(connection)
+            else:
+                self.die()
+        return result
+
+    def end(self, connection: BaseDatabaseWrapper, *, committed: bool) -> None:
+        """Note the end of a connection's transaction. A statement rolled back does not count."""
+        if connection in self.passed:
+            self.passed.discard(connection)
+            if committed:
+                self.die()
+
+    def die(self) -> None:
+        if next(self.passes) == self.nth:
+            os.kill(os.getpid(), signal.SIGKILL)
