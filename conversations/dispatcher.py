@@ -331,7 +331,7 @@ def carry_out(task: "Task[Any, Any]", *args: str) -> None:
         with left_if_locked(task.name):
             task(*args)
     except Exception:  # Celery's pool would drop the error
-        logger.exception("%s failed", task.name)
+        logger.exception("%s failed", task.name, extra={"bounded": True})
     finally:
         BUSY.dec()
         release_connection()

@@ -271,3 +271,4 @@ def test_an_unexpected_error_in_a_task_is_logged_with_its_name(
     carry_out(stumble, "0")
     assert "stumble failed" in caplog.text
     assert "ZeroDivisionError" in caplog.text
+    assert all(record.bounded for record in caplog.records)  # hundreds of tasks may fail together

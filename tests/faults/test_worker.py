@@ -26,6 +26,8 @@ DEATHS = 3  # how many workers are killed
 # Maximum for the median number of seconds from a worker's death to the next attempt. On an idle
 # machine, it is about 2.
 TAKEN_OVER = 3.0
+# How a worker logs a shortage of file descriptors: for a connection to the receiver, or to SQLite
+SHORTAGE = ("attempts wait", "unable to open database file")
 
 
 def have_ended(count: int, state: str = "SUCCESS") -> Callable[[], bool]:
@@ -232,7 +234,7 @@ def test_a_worker_without_file_descriptors_counts_no_attempt(
         opened = len(list(Path(f"/proc/{process}/fd").iterdir()))
         resource.prlimit(process, resource.RLIMIT_NOFILE, (opened + 3, most))
         DeliveryFactory.create_batch(24, chatbot=endpoint.chatbot)
-        wait_until(lambda: "attempts wait" in worker.said(), told=worker.said)
+        wait_until(lambda: any(text in worker.said() for text in SHORTAGE), told=worker.said)
         resource.prlimit(process, resource.RLIMIT_NOFILE, (most, most))
         wait_until(have_ended(25), told=worker.said)
     assert set(Delivery.objects.values_list("attempts_count", "interruptions")) == {(1, 0)}
