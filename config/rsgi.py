@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 HTTPProtocol = Any  # granian's type hints lack this class, and some methods of its headers
 
-DISCARDED = 8 * 1024 * 1024  # maximum bytes beyond a body's bound that are read and discarded
+DISCARDED = 8 * 1024 * 1024  # bytes of an oversized body that are read and discarded
 SMALL = 16 * 1024  # bytes of each body that do not count toward HELD
-STALLED = 60.0  # seconds without progress until a streamed response is abandoned
+STALLED = 60.0  # seconds without progress before a streamed response is abandoned
 HELD = 64 * 1024 * 1024  # maximum bytes of all pending bodies together
 
 logger = logging.getLogger(__name__)
@@ -53,7 +53,8 @@ metrics.WEB_THREADS.set(settings.WEB_THREADS)
 threads = ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="web")
 READS, WRITES = {"GET", "HEAD"}, {"PUT", "PATCH", "DELETE"}
 WITHOUT_SERVERS = not (settings.DATABASE_URL or settings.REDIS_URL)
-# The methods of the API requests that the event loop's thread answers. A POST may wait for a model.
+# API requests with these methods are answered in the event loop's thread. A POST is not among them,
+# because it may wait for a model.
 INLINE = READS | WRITES if WITHOUT_SERVERS else READS
 
 

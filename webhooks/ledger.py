@@ -106,7 +106,7 @@ NEVER_SENT = Q(state__in=[State.PENDING, State.RETRYING], due_at=None)
 SENT_AGAIN = Q(state=State.SUCCESS, due_at__isnull=False)
 CLAIMED = Q(claim__isnull=False) & (Q(due_at=None) | Q(claimed_until=None))
 MISTIMED = NEVER_SENT | SENT_AGAIN | CLAIMED
-# Attempts that contradict their delivery, regardless of its other attempts
+# Single attempts that contradict the columns of their delivery
 ODD = Q(attempts__finished_at=None, attempts__isnull=False, claim=None) | COUNTED & (
     Q(attempts__number=F("attempts_count")) & ~Q(attempts__status=F("state"))
     | ~Q(attempts__number=F("attempts_count")) & Q(attempts__status=State.SUCCESS)

@@ -43,8 +43,8 @@ class AccountChatbotViewSet(AccountViewSet):
     def open(self, **names: str) -> dict[str, Any]:
         """Open the chatbot if its id is in the path, otherwise the account. Raises ApiError.
 
-        Everyone who may use a chatbot may enter its account, so opening the chatbot is enough. If
-        that fails, the account is opened too, and an error about the account takes precedence.
+        Everyone who may use a chatbot may enter its account, so the account need not be checked. If
+        the chatbot cannot be opened, the account is tried, because its error takes precedence.
         """
         if "chatbot_id" not in names:
             return super().open(**names)

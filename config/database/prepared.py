@@ -293,8 +293,8 @@ def among(name: str, field: Any, size: int) -> list[Any]:  # Any: a Given; the s
 def listed(name: str, values: Iterable[Any]) -> tuple[int, dict[str, Any]]:
     """Return the size and the given values of a list for `among`.
 
-    The last value is repeated until the size is a power of two, so that a statement has few shapes.
-    An empty list has size 0, for which the queryset must be built without the lookup.
+    The list is padded to a power of two by repeating its last value, because each size needs a
+    statement of its own. For an empty list, whose size is 0, the lookup must be left out.
     """
     found = list(values)
     size = 1 << (len(found) - 1).bit_length() if found else 0

@@ -93,7 +93,7 @@ def applied(request: HttpRequest, rows: ThreadQuerySet) -> ThreadQuerySet:
 
 
 class Kept(SimpleListFilter):
-    """The base of these filters. It applies the function that KEPT has for a filter's parameter."""
+    """The base of these filters. To filter, it calls the function for its parameter in KEPT."""
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         """Select the threads that match."""

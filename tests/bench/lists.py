@@ -29,7 +29,7 @@ from webhooks.models import Delivery
 
 DELIVERIES, FEW = 1_000_000, 500
 OF_MESSAGE, OF_THREAD = 5, 20  # deliveries per message, messages per thread
-SHOWN = 100  # minimum number of copies of a row, so that a page, which shows 25 rows, is full
+SHOWN = 100  # each row is copied at least this often; a page shows only 25 rows
 BOTS = 5  # chatbots in the staff member's account
 ASKED = 5  # requests per page
 LOG = reverse("admin:webhooks_delivery_changelist")

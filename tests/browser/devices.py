@@ -59,7 +59,7 @@ class Device:
         self.page.emulate_media(color_scheme=self.look.scheme)
 
     def on(self, page: Page) -> Self:
-        """Return a device that operates another window with the same look."""
+        """Return a copy of this device that acts on another window."""
         return replace(self, page=page)
 
     def press(self, control: Locator) -> None:

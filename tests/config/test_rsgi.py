@@ -23,8 +23,8 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.proves("HTTP 
 
 TIMEOUT = 4  # seconds within which a body must arrive in these tests
 SLOW = 600  # number of clients that send slowly
-# Maximum bytes of all pending bodies together. Copied from config.rsgi, because importing that
-# module would change this process's settings.
+# The maximum total size of all pending bodies, in bytes. Copied from config.rsgi, because importing
+# that module would change this process's settings.
 HELD = 64 * 1024 * 1024
 
 

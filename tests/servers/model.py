@@ -92,7 +92,7 @@ def dripping(content: str, *, gap: float = 0.05) -> Behavior:
 
 
 class HeldModel(ModelServer):
-    """A model that holds its first reply back until `ready` is set, at most for `patience` seconds.
+    """A model that delays its first reply until `ready` is set, for at most `patience` seconds.
 
     `then` lists the behaviors after the first.
     """

@@ -1,4 +1,4 @@
-"""The soak of replies: each message has one outcome, even if processes fail in slow model calls.
+"""A soak test of replies: each message has one outcome, even if a process dies during a model call.
 
 Visitors write in several threads, some of which are escalated and returned to the AI. Meanwhile,
 web is killed, stopped and halted, and workers are killed. On servers, the database crashes, too. In

@@ -43,7 +43,7 @@ LOOKED_AT = 2_000  # maximum number of rows to examine if no index matches the f
 SCOPES = {"chatbot", "account"}
 FILTERS = {"event__exact", "state__exact", "is_test__exact", "code", "cause", *SCOPES}
 NIL = UUID(int=0)  # sorts before every id
-# If no deliveries match, the list shows the number of the last day's deliveries, up to this cap
+# If no deliveries match, the list shows how many there were in the last day, up to this number
 COUNTED = 10_000
 FAILURES = 10_000  # maximum failures on "Failures by cause", divided equally among the chatbots
 OF_ONE = 1_000  # minimum per chatbot when FAILURES is divided among several chatbots

@@ -1,7 +1,8 @@
 """Erase the content of deliveries. Their rows stay in the log, with event, state, times and codes.
 
-An erased delivery is not sent again: at its next attempt it becomes FAILED (open point:
-delivery-config), and an attempt in progress stores no content of the response (`schedule`).
+An erased delivery is not sent again: its next attempt sets it to FAILED (open point:
+delivery-config). If an attempt is in progress, the content of its response is not stored (see
+`schedule`).
 """
 
 from collections.abc import Iterator

@@ -145,7 +145,7 @@ def _advance(part: RetryPart) -> None:
     room = int((current_time + AHEAD - begins).total_seconds() * rate)
     if room < 1:
         return
-    # Read outside the transaction, which on the embedded default blocks all other writes.
+    # Read before the transaction, because on SQLite a transaction blocks all other writes.
     found = list(_remaining(part)[:room])
     with transaction.atomic():
         held = RetryPart.objects.filter(pk=part.pk, is_active=True, place_id=part.place_id)
