@@ -102,10 +102,9 @@ def warn(account: Account, month: date, messages: int, told: int) -> None:
 
 
 def take_chatbot(account: Account, existing: QuerySet[Any]) -> None:
-    """Check that the plan allows one more chatbot, inside the caller's transaction.
+    """Check that the plan allows one more chatbot. Raises ChatbotLimitReached.
 
-    If there is a limit, the account's row stays locked until the transaction ends. Raises
-    ChatbotLimitReached.
+    If there is a limit, the account's row stays locked until the caller's transaction ends.
     """
     quota = account.plan.max_chatbots
     if quota is None:

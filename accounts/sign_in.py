@@ -26,7 +26,10 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold has no typ
     """Refuses further attempts after too many failures, even with the right password."""
 
     def clean(self) -> dict[str, Any]:
-        """Check the password within the limits. Raises ValidationError."""
+        """Check the password, unless failed or concurrent sign-ins have reached a limit.
+
+        Raises ValidationError.
+        """
         address = counted_as(self.request.META.get("REMOTE_ADDR", ""))
         failure = None
         try:

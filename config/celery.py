@@ -14,7 +14,7 @@ from config.runtime.broker import QuickAMQP
 from config.runtime.logs import LogStream
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-# Django's checks load every page and route, which a worker never uses.
+# Django's checks load every page and route, and a worker uses none of them.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 app = Celery("config", amqp=QuickAMQP)

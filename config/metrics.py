@@ -58,7 +58,8 @@ def reserve(folder: Path) -> None:
         values.ValueClass = values.MutexValue
 
 
-# A page that adds up several processes cannot show when a metric was created, so no page does.
+# A page that sums the metrics of several processes cannot show when each metric was created, so
+# the times of creation are left out of every page.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 if settings.METRICS_DIR:
     reserve(settings.METRICS_DIR)
@@ -121,7 +122,7 @@ class OwnMetrics:
     """The metrics of all processes that share METRICS_DIR, or of this process if it is not set."""
 
     def collect(self) -> Iterable[Metric]:
-        """Add up the files in the folder, if there is one."""
+        """Add up the metrics of all processes, if METRICS_DIR is set."""
         if settings.METRICS_DIR is None:
             return REGISTRY.collect()
         forget_dead(settings.METRICS_DIR)

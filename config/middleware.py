@@ -166,7 +166,7 @@ class RequestMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        # Run in a copy of the context, so that whatever is set in it ends with the request.
+        # Run in a copy of the context, so that all changes to it are discarded after the request.
         return copy_context().run(self.run, request)
 
     def run(self, request: HttpRequest) -> HttpResponseBase:

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from config.database.locks import insist, update_unlocked
 
-LEASE = timedelta(minutes=30)  # unfinished work is started again after this
+LEASE = timedelta(minutes=30)  # work that takes longer is considered abandoned and is started again
 # Any: values of columns of many types
 NO_CLAIM: dict[str, Any] = {"claim": None, "claimed_until": None}
 

@@ -76,7 +76,7 @@ room = Room()
 
 @dataclass
 class Body:
-    """The received part of a request's body."""
+    """The part of a request's body that has been received."""
 
     length: int  # as declared, or as received if that is more; can exceed len(kept)
     kept: bytearray = field(default_factory=bytearray)

@@ -95,8 +95,8 @@ ENCRYPTION_KEYS = ENCRYPTION_KEYS or (
     state.kept_secret(STATE_DIR, "encryption_key", lambda: Fernet.generate_key().decode()),
 )
 
-# Replies that a web process may wait for at the same time. The remaining threads stay free for
-# reads and probes.
+# Maximum number of replies that a web process may wait for at the same time. The remaining threads
+# stay free for reads and probes.
 REPLIES_IN_FLIGHT = max(1, WEB_THREADS * 4 // 5)
 REPLIES_IN_FLIGHT_OF_ACCOUNT = max(1, REPLIES_IN_FLIGHT // 2)
 # The folder in which the processes that `serve` starts share their metrics. `serve` passes it to

@@ -40,10 +40,10 @@ from webhooks.engine import claims, metrics, queue, recovery
 from webhooks.models.delivery import LONG_AGO
 from webhooks.services import retry_job
 
-# Seconds to wait for more due deliveries before a claim: claiming many costs little more than one
+# Seconds to wait for more due deliveries before a claim: many cost little more to claim than one
 GATHER, GATHER_MOST = 0.002, 0.01  # after a claim of at most one delivery, and after a large claim
 BUSY_PAUSE, IDLE_PAUSE, BUSY_FOR = 0.01, 0.08, 10.0
-# Seconds to wait after a claim that could start no delivery; less if one arrives or one finishes
+# Seconds until the next claim if one could start nothing; less if a delivery arrives or finishes
 FULL_PAUSE = 0.05
 ERROR_PAUSE = 0.5
 RESERVED = 4  # maximum number of threads kept free for emails and periodic work
@@ -94,7 +94,7 @@ class Dispatcher(threading.Thread):
         self.stopping = threading.Event()
         self.rounds = self.found = 0
         self.busy_until = self.full_until = 0.0
-        self.full_with: UUID | None = None  # newest delivery when a claim could start none
+        self.full_with: UUID | None = None  # newest delivery when a claim last came back empty
         self.outage_at = 0.0
         self.looked, self.clock = time.monotonic(), _wall_ahead()
         self.chores: list[tuple[float, Callable[[], None]]] = [

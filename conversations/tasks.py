@@ -35,7 +35,7 @@ def purge_erased(claim: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def check_ledger(claim: str) -> None:
-    """Continue the daily check of the ledger.
+    """Run the next part of the daily ledger check.
 
     An incomplete check is due again one minute after this run began.
     """

@@ -29,8 +29,8 @@ def routes(found: list[Any]) -> Iterator[tuple[str | None, set[str]]]:
 def arguments(name: str, held: set[str], tenant: Tenant) -> list[dict[str, Any]]:
     """Return the arguments with which a route opens a tenant's rows, one dict for each row.
 
-    If the tenant has no row of the model that the route shows, another row of this model is used.
-    Asserts that it knows the route's parameters.
+    If the tenant has no row of the model that the route shows, any other row of that model is used.
+    Asserts that the route's parameters are known.
     """
     if not held:
         return [{}]

@@ -49,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", marker)
     PasswordHasher.iterations = 1_000  # in this process; servers under test use the real number
     admin.autodiscover()  # otherwise, the first request would load the admin's pages
-    logging.raiseExceptions = False  # pytest may close a stream before the last log line
+    logging.raiseExceptions = False  # pytest may close a stream before the last line is logged
     give_time(settings.DATABASES["default"], settings.CACHES["default"])
     # Disable the timeout for idle transactions, because a test's transaction stays open as long as
     # the test runs. If an option is given twice, PostgreSQL uses the last value.

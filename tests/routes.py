@@ -23,7 +23,7 @@ class Route:
 
     @property
     def files(self) -> int:
-        """The number of different files that were entered."""
+        """The number of different files that the call entered."""
         return len(set(self.stops))
 
     @property

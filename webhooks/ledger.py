@@ -50,12 +50,12 @@ class Rule:
 
     name: str
     sentence: str
-    gaps: "Callable[[Span], QuerySet[Any, Any]]"  # Any: rows of several tables, as their ids
+    gaps: "Callable[[Span], QuerySet[Any, Any]]"  # Any: ids from various tables
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The rows that a set of rules checks. Each span covers `size` of them.
+    """The rows that a set of rules checks, in spans of at most `size` rows.
 
     `screen` selects all rows that break a rule, and possibly a few others.
     """
@@ -81,7 +81,7 @@ def reading() -> Iterator[None]:
     """Make PostgreSQL read a span through indexes. Otherwise, it may read the whole table.
 
     On PostgreSQL, this is a transaction in which each statement sees everything that was committed
-    before the statement. On SQLite, no transaction is used, because it would block other writers.
+    before it began. On SQLite, no transaction is used, because it would block other writers.
     """
     if connection.vendor != "postgresql":
         yield
@@ -178,8 +178,8 @@ def _suspicious(span: Span) -> "QuerySet[Any, Any]":
     """Find the deliveries that may break a rule, in one statement for all rules.
 
     If a delivery's n attempts have the numbers from 1 to n, each once, then the sum of 2 ** number
-    is 2 ** (n + 1) - 2, and no other n numbers have this sum. More or fewer numbers can
-    have the same sum, so their count is checked, too.
+    is 2 ** (n + 1) - 2, and no other n numbers have this sum. More than n numbers can have the
+    same sum, so their count is checked, too.
     """
     numbers = Sum(_power_of_two(F("attempts__number")), filter=COUNTED, default=0)
     rows = _with_attempts(span, numbers=numbers, odd=Count("attempts", filter=ODD))

@@ -63,7 +63,7 @@ class PlanFilter(RowFilter):
     title = parameter_name = "plan"
 
     def rows(self, request: HttpRequest, model_admin: ModelAdmin) -> "QuerySet[Plan]":
-        """Return all plans: only superusers see this filter."""
+        """Return all plans, because only superusers see this filter."""
         return Plan.objects.all()
 
 

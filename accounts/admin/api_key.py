@@ -34,8 +34,8 @@ NOT_ROTATABLE = "{} cannot be rotated: it does not work, or it has already been 
 def holders(request: HttpRequest) -> "QuerySet[User]":
     """Return the active people whose keys, names and sign-in times the signed-in person may see.
 
-    A superuser sees all of them. Other staff members see themselves. They also see people who are
-    not superusers and who belong only to accounts that the staff member manages.
+    A superuser may see this of all active people. Any other staff member may see it of themselves,
+    and of people who are not superusers and belong only to accounts that the staff member manages.
     """
     user = person(request)
     people = User.objects.filter(is_active=True)

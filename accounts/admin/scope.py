@@ -220,7 +220,7 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
         raise NotImplementedError
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
-        """Start every page from the rows that the person may see."""
+        """Limit every page to the rows that the person may see."""
         rows: QuerySet[Any] = super().get_queryset(request).defer(*self.large)
         return rows if person(request).is_superuser else self.own(request, rows)
 
@@ -319,7 +319,7 @@ class SharedRows(ScopedAdmin):
     """
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Select all rows: they belong to no account."""
+        """Select all rows, because they belong to no account."""
         return rows
 
 

@@ -8,7 +8,7 @@ from chatbots.models.base import ListFull
 
 
 class BoundedFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]  # generic in the stubs only
-    """Rejects new rows if a list cannot hold all of them, even if it could hold each one.
+    """Rejects new rows if a list cannot hold all of them, even if each one would fit.
 
     Open point: list-bounds.
     """

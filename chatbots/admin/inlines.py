@@ -110,7 +110,7 @@ class MemberForm(ConflictForm):
 
 
 class PersonShown(forms.Widget):
-    """Shows the person of a saved row as text. A select would query each person again."""
+    """Shows a saved row's person as plain text. A select would run another query for each row."""
 
     def __init__(self, user: Any) -> None:
         super().__init__()

@@ -68,14 +68,14 @@ def named_account(request: HttpRequest, value: str | None) -> list[tuple[str, st
 class AccountFilter(RowFilter):
     """Filters rows by the account of their chatbot.
 
-    Only superusers can choose an account. For other people, who have few chatbots, the filter shows
-    the account that a link on the home page has selected.
+    Only superusers can choose an account. Other people have few chatbots, so for them the filter
+    only shows the account that they selected through a link on the home page.
     """
 
     title = parameter_name = "account"
 
     def find_relation(self, model: Any) -> "ForeignKey[Any, Any]":
-        """Find the relation on Chatbot, because the rows of most lists have no account column."""
+        """Return Chatbot's foreign key to Account, because the rows of most lists have none."""
         return super().find_relation(Chatbot)
 
     def rows(self, request: HttpRequest, model_admin: ModelAdmin) -> "QuerySet[Any]":

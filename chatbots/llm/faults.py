@@ -39,7 +39,7 @@ TOO_LONG = (
 
 
 class Remedy(Enum):
-    """What may make the next request succeed."""
+    """What to do so that the next request may succeed."""
 
     NONE = auto()
     WAIT = auto()

@@ -1,8 +1,9 @@
 """The built-in model: answers from a bot's facts, or says that it does not know.
 
 It is deterministic and needs no network, so new installations, demos and tests get replies.
-The facts are the sentences of the general description. Instructions and personas tell other models
-how to speak. This model has its own phrases and never quotes an instruction or a persona.
+The facts are the sentences of the general description, except those that tell the bot what to do.
+Instructions and personas tell other models how to speak. This model has its own phrases and never
+quotes an instruction or a persona.
 """
 
 import re

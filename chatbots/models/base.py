@@ -11,7 +11,7 @@ from config.api.errors import Refused
 from config.database.lengths import LONG, SHORT
 from config.database.row import Row
 
-MOST = 200  # rows in each list of a chatbot. Open point: list-bounds
+MOST = 200  # maximum number of rows in each of a chatbot's lists. Open point: list-bounds
 
 
 class ListFull(Refused):

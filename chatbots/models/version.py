@@ -139,7 +139,7 @@ class VersionedRow(models.Model):
     def _keep(self) -> None:
         """Store the current version, and prune the one that is no longer among the newest.
 
-        That version, whose number is NEWEST_KEPT lower, is deleted unless a reply has used it.
+        The number of that version is NEWEST_KEPT lower. It is deleted unless a reply has used it.
         Language models belong to no chatbot, and replies do not mark their versions as used, so all
         of their versions are kept. There are few of them, because only superusers and the
         environment change models.

@@ -1,4 +1,4 @@
-"""Read and change one kind of a chatbot's settings. Their single row is created when needed.
+"""Read and change one kind of settings: a single row for each chatbot, created when needed.
 
 Writers lock the chatbot. The chatbot column is unique, so if two readers race to create the row,
 one of them succeeds and the other reads that row. Open points: defaults, lead-repeat.
@@ -20,7 +20,7 @@ SettingsT = TypeVar("SettingsT", bound=ChatbotSettings)
 
 def find_or_make(kind: type[SettingsT], chatbot_id: UUID) -> SettingsT:
     """Read the row, or create it with the defaults."""
-    with disable_auditlog():  # the defaults are not a person's choice
+    with disable_auditlog():  # not logged, because no person chose the defaults
         row, _ = kind._default_manager.get_or_create(chatbot_id=chatbot_id)
     return row
 

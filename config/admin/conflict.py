@@ -26,7 +26,7 @@ class SeenField(forms.CharField):
     widget = forms.HiddenInput
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        """Return False: the time is not a value of the row."""
+        """Return False, because the time is not one of the row's values."""
         return False
 
 
@@ -72,7 +72,7 @@ class ConflictForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only i
     def report(self, stored: Model) -> None:
         """Show the saved value of each field that differs, and let the next save replace it."""
         self.initial = {**self.initial, **self.values_of(stored)}
-        vars(self).pop("changed_data", None)  # cached from the values read before the lock
+        vars(self).pop("changed_data", None)  # was computed from values read before the lock
         differing = list(self.changed_data)
         if not differing:
             return

@@ -58,7 +58,7 @@ def previous_page(request: HttpRequest) -> str:
 
 
 class AdminErrorsMiddleware:
-    """Replace error responses below /admin/ with an error page, unless they already are a page.
+    """Replace error responses below /admin/ with an error page, unless they are already pages.
 
     The page needs neither a session nor the database, so it works when they fail.
     """

@@ -8,8 +8,8 @@ from unfold.admin import TabularInline
 from unfold.forms import PaginationInlineFormSet
 
 PAGE_NUMBER = re.compile("[1-9][0-9]{0,5}")
-# If one query has read the lengths of all lists on a page, the page's row keeps them in this
-# attribute.
+# The attribute of the edited object that holds the lengths of all lists on its page, if one query
+# has read them together
 LENGTHS = "list_lengths"
 
 

@@ -85,7 +85,7 @@ class KeysetChangeList(ChangeList):
 
 
 def filtered_list(model_admin: ModelAdmin, request: HttpRequest) -> Any:
-    """Return the list with the filters from a URL, for a page that is not the list itself.
+    """Return the list as filtered by the request's URL, for a page other than the list itself.
 
     Raises BadRequest for an invalid filter. Returns Any, because the theme's list has no types.
     """

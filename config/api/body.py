@@ -146,5 +146,5 @@ def dumps(value: Any) -> bytes:
     """Encode a value as JSON, with uuids as strings and times as in `on_the_wire`."""
     try:
         return orjson.dumps(value, default=on_the_wire, option=orjson.OPT_PASSTHROUGH_DATETIME)
-    except orjson.JSONEncodeError:  # an integer beyond 64 bits, as a free-form object may contain
+    except orjson.JSONEncodeError:  # an integer beyond 64 bits, possible in free-form objects
         return json.dumps(value, default=on_the_wire, ensure_ascii=False).encode()

@@ -94,7 +94,8 @@ def example(schema: Schema, schemas: dict[str, Schema], name: str = "") -> Any:
 def own_name(owner: str, name: str) -> str:
     """Return the name under which a property's example is looked up.
 
-    It begins with the owner's name for `id`, and for properties that VALUES lists with this owner.
+    This is `owner.property` for an `id`, and for each property that VALUES lists in this form. For
+    all others, it is the property's own name.
     """
     both = f"{owner}.{name}"
     return both if name == "id" or both in VALUES else name

@@ -214,7 +214,7 @@ def refuse_beyond(name: str, counted: Counted | None, rate: Rate) -> None:
 def count(name: str, key: object, rate: Rate | None) -> None:
     """Count one call by the caller `key` against the limit `name`. Raises TooManyRequests.
 
-    All calls pass while the cache is down: a limit protects the service and must not take it down.
+    While the cache is down, no call is refused, because limits must not take the service down.
     """
     if rate:
         [counted] = increment((name, str(key), rate))
@@ -226,16 +226,16 @@ class Call:
 
     def __init__(self) -> None:
         self.counted: dict[str, Counted | None] = {}  # by the name of the limit
-        # The id and count of the probable user, until the key is checked: the guess may be wrong
+        # A guess until the key has been checked: the id of the probable user, and that user's count
         self.early: tuple[str, Counted | None] | None = None
 
 
 def count_address(request: HttpRequest, address: str) -> None:
     """Count a request by its address, and by its probable user. Raises TooManyRequests.
 
-    The address is counted before the key is checked, so the user is not known yet. But a process
-    remembers the users of recent keys, so it can count address and user in one round trip. Unless
-    `count_user` confirms the user's count, `settle` undoes it.
+    A call is counted by its address before its key is checked, when its user is not known yet. But
+    a process remembers the users of recent keys, so it can count a call by address and by user in
+    one round trip. Unless `count_user` confirms the user's count, `settle` undoes it.
     """
     call, rate, of_user = request.META[CALL], settings.RATE_LIMIT_IP, settings.RATE_LIMIT_USER
     if not rate:
@@ -300,7 +300,7 @@ def digest(request: HttpRequest) -> bytes:
 def taken(name: str, key: object, rate: Rate | None) -> Iterator[Callable[[], None]]:
     """Count one call, and undo the count if the block fails. Without a rate, nothing is counted.
 
-    Yields a function that undoes the count earlier. Raises TooManyRequests. Open point: send-order.
+    Yields a function that undoes the count later. Raises TooManyRequests. Open point: send-order.
     """
     [counted] = increment((name, str(key), rate)) if rate else [None]
     try:

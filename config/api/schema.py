@@ -130,9 +130,9 @@ class OperationSchema(AutoSchema):
         return [*([400] if reads else []), 401, *([403, 404] if opens else []), 429, 500]
 
     def _get_serializer_name(self, serializer: Any, direction: Any, *args: Any) -> str:
-        """Name a request body's schema after its shape, with a suffix from GIVEN: ThreadInput.
+        """Name a request body's schema after its serializer, with a suffix from GIVEN.
 
-        Spectacular would append "Request".
+        The default suffix is "Input", as in ThreadInput. Spectacular would append "Request".
         """
         name = str(super()._get_serializer_name(serializer, direction, *args))
         if direction == "response":

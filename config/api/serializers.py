@@ -138,9 +138,10 @@ class Record(Shape, serializers.ModelSerializer[Any]):
     @classmethod
     @cache
     def parts(cls) -> tuple[Callable[[Sequence[Any]], dict[str, Any]], tuple[Computed, ...]]:
-        """Return a function that turns a row of `paths` into a record, and the computed fields.
+        """Return a pair: a function that turns a row into a record, and the computed fields.
 
-        The function does not fill in the computed fields. Its caller does that.
+        The row has the columns of `paths`. The function does not fill in the computed fields. Its
+        caller does that.
         """
         slots = cls.slots()
         ends = list(accumulate(len(slot.columns) for slot in slots))

@@ -46,7 +46,7 @@ class ApiViewSet(GenericViewSet[Any]):
         limits.count_user(request, self.caller.pk)  # 429
         if not self.action:
             raise MethodNotAllowed(self.allowed_methods)  # 405
-        self.names = self.open(**names)  # 403, 404; the remaining names are for the method
+        self.names = self.open(**names)  # 403, 404; returns the parameters for the method
 
     def authenticate(self, request: HttpRequest, **names: str) -> None:
         """Set the caller. Raises InvalidKey."""

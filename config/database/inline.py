@@ -4,15 +4,16 @@ Handing a request to another thread and back costs about as much as answering a 
 the event loop's thread receives nothing while it answers a request. So a request must not wait on
 that thread. It raises MustWait instead, and starts again in another thread.
 
-With PostgreSQL or Redis, that thread answers only reads. A write that has begun must not start
-again in another thread, so it might have to wait for the server for a long time.
+With PostgreSQL or Redis, the event loop's thread answers only reads. A write, once begun, must not
+start again in another thread, so it could keep the event loop's thread waiting for the server for
+a long time.
 """
 
 import threading
 import time
 from typing import Any
 
-LONGEST = 0.05  # seconds; a request that has run longer must not wait on the event loop's thread
+LONGEST = 0.05  # seconds; after that, a request on the event loop's thread must not wait any longer
 # If a request takes longer than LONGEST on the event loop's thread, other threads answer all
 # requests for PAUSE seconds. If the first request after a pause is too slow again, the next pause
 # is twice as long (up to LONGEST_PAUSE), because the database keeps running the abandoned statement
@@ -45,8 +46,8 @@ class Inline:
     def begin(self) -> float:
         """Begin a request on the event loop's thread, and return its start time.
 
-        Raises MustWait during a pause. Later, MustWait is also raised if the request would have to
-        wait beyond its first LONGEST seconds.
+        Raises MustWait during a pause. The request's database and cache calls raise it, too, rather
+        than wait beyond the first LONGEST seconds.
         """
         now = time.monotonic()
         if now < self.paused_until:
@@ -61,9 +62,10 @@ class Inline:
         return max(0.0, self.until - time.monotonic())
 
     def proceed(self) -> None:
-        """Let the request finish on this thread, and wait as long as it could in another thread.
+        """Let the request finish on this thread, where it may now wait as long as in any other.
 
-        Call this before the request writes, because it must not write twice.
+        Call this before the request writes. If it were started again in another thread after a
+        write, it would write twice.
         """
         self.thread = None
 

@@ -3,6 +3,6 @@
 This module imports nothing, because the settings import it.
 """
 
-SHORT = 255  # maximum characters of a string without a documented bound
-LONG = 65_535  # maximum characters of a long text without a documented bound
+SHORT = 255  # maximum length of a string, in characters, where the specification gives none
+LONG = 65_535  # maximum length of a long text, in characters, where the specification gives none
 URL = 2_048  # maximum characters of a page's URL

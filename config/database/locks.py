@@ -70,8 +70,8 @@ def locking() -> AbstractContextManager[object]:
 def unlocked(rows: Rows) -> Rows:
     """Select the rows that no other session has locked, and lock them until the transaction ends.
 
-    A queryset that joins other tables must be read as instances. For values, Django ignores
-    `of` and would also lock the joined rows.
+    A queryset that joins other tables must be read as instances. With `values()`, Django
+    ignores `of` and would also lock the joined rows.
     """
     kept: Rows = rows.select_for_update(skip_locked=True, of=("self",))
     return kept
@@ -83,7 +83,7 @@ def unlocked_keys(rows: "QuerySet[Any]") -> list[Any]:
 
 
 def update_unlocked(rows: "QuerySet[Any]", **values: Any) -> int:
-    """Update the rows that no other session has locked. Returns their number."""
+    """Update the rows that no other session has locked. Returns how many."""
     if connection.vendor != "postgresql":
         return rows.update(**values)
     with transaction.atomic():
@@ -92,7 +92,7 @@ def update_unlocked(rows: "QuerySet[Any]", **values: Any) -> int:
 
 
 def update_at_once(rows: "QuerySet[Any]", **values: Any) -> int:
-    """Update the rows that no other writer has locked, without waiting. Returns their number."""
+    """Update the rows that no other writer has locked, without waiting. Returns how many."""
     database: Any = connection  # Any: the stubs lack what our wrapper adds
     if database.vendor == "postgresql":
         # One statement, because Django allows select_for_update() only inside a transaction.

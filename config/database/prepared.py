@@ -266,7 +266,7 @@ def update_each(model: type[Model], rows: Mapping[Any, Mapping[str, Any]]) -> No
 
 
 def insert_each(rows: list[RowT]) -> None:
-    """Store any number of new rows of one model. One statement runs many times."""
+    """Store any number of new rows of one model, by running one statement many times."""
     if not rows:
         return
     database = connections[DEFAULT_DB_ALIAS]
@@ -291,7 +291,7 @@ def among(name: str, field: Any, size: int) -> list[Any]:  # Any: a Given; the s
 
 
 def listed(name: str, values: Iterable[Any]) -> tuple[int, dict[str, Any]]:
-    """Return the size and the given values of a list for `among`.
+    """Return the size of a list, and its values under the names that `among` gives them.
 
     The list is padded to a power of two by repeating its last value, because each size needs a
     statement of its own. For an empty list, whose size is 0, the lookup must be left out.

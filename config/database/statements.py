@@ -110,7 +110,7 @@ class Insert:
 
     @staticmethod
     def place(row: int, attribute: str) -> str:
-        """Return the name of the given value for an attribute of a row. Rows are counted from 0."""
+        """Return the name under which to supply a row's attribute. Rows are counted from 0."""
         return f"{row}.{attribute}"
 
 
@@ -155,14 +155,14 @@ class Statement:
         return self.read(fetched, database) if self.read else [], count
 
     def run_later(self, values: list[Any], database: Any) -> None:
-        """Run a statement in one round trip with the next one or COMMIT. Discards its results."""
+        """Run a statement in the same round trip as the next one or COMMIT. Discards its result."""
         if database.queries_logged or database.execute_wrappers:
             self.run(values, database)
         else:
             database.run_later(self.sql, values)
 
     def run_many(self, rows: list[list[Any]], database: Any) -> None:
-        """Run a statement that returns no rows, once for each list of its parameters' values."""
+        """Run a statement that returns no rows, once for each list of parameter values."""
         if database.queries_logged or database.execute_wrappers:
             with database.cursor() as cursor:
                 cursor.executemany(self.sql, rows)

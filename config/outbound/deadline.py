@@ -1,9 +1,9 @@
 """One deadline for a whole exchange: the name look-up, the request and the response.
 
-A socket's timeout bounds a single step, and a peer that sends slowly can cause any number of steps.
-So before every step, the timeout is set to the time left. The deadline is a context variable, so it
-also applies to a connection that was kept from an earlier exchange, and each thread has its own
-deadline.
+A socket's timeout limits only a single step, and a peer that sends slowly can stretch an exchange
+over any number of steps. So before every step, the timeout is set to the time left. The deadline is
+a context variable, so it also applies to a connection that was kept from an earlier exchange, and
+each thread has its own deadline.
 """
 
 import ipaddress
@@ -138,7 +138,7 @@ def look_up(host: str) -> Addresses:
 
 
 _asking: dict[str, Future[Addresses]] = {}
-_found: dict[str, None] = {}  # names whose latest look-up succeeded, the latest at the end
+_found: dict[str, None] = {}  # names whose latest look-up succeeded, most recent last
 _asking_lock = threading.Lock()
 
 
@@ -157,8 +157,8 @@ def _asked(host: str) -> Future[Addresses]:
         answer: Future[Addresses] = Future()
         threading.Thread(target=_ask, args=(host, answer), name="look-up", daemon=True).start()
         _asking[host] = answer
-        # The name is added again when its look-up succeeds. So a name whose look-ups no longer get
-        # a response takes a reserved thread only once.
+        # If the look-up succeeds, it adds the name again. A name that no longer gets a response can
+        # therefore take a reserved thread only once.
         _found.pop(host, None)
         return answer
 

@@ -39,7 +39,7 @@ class AddressNotAllowed(Exception):
 
 
 class Failure(NamedTuple):
-    """A reason, and a detail: one clean line that contains no URL. The line may be empty."""
+    """A reason, and a detail: one printable line that contains no URL, and may be empty."""
 
     reason: Reason
     detail: str
@@ -144,7 +144,7 @@ def clean(text: str, length: int) -> str:
 
 
 def _root(error: BaseException) -> BaseException:
-    """Unwrap the error that requests and urllib3 have wrapped."""
+    """Return the original error, which requests and urllib3 may have wrapped in their own."""
     while isinstance(error, (RequestException, HTTPError)):
         wrapped = (error.__cause__, *error.args)
         inner = next((part for part in wrapped if isinstance(part, Exception)), None)

@@ -65,8 +65,8 @@ def judge(address: Address) -> None:
 def check_url(url: str) -> None:
     """Check that webhooks can and may be sent to a URL. Raises ValueError with the broken rule.
 
-    A name that resolves to a forbidden address passes, because names are resolved when sending.
-    Specification: Events, rule 3.
+    A name that resolves to a forbidden address passes, because names are resolved only
+    when a webhook is sent. Specification: Events, rule 3.
     """
     _check_text(url)
     authority = re.split("[/?]", url[len("https://") :], maxsplit=1)[0]

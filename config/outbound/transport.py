@@ -36,8 +36,8 @@ Judge = Callable[[Address], None]
 
 KEPT = 1_024  # idle connections: two per worker thread, with the default WORKER_CONCURRENCY
 HOSTS = 1_024  # hosts whose connection settings urllib3 keeps; the settings are small
-# Seconds. If the peer closes a kept connection sooner than this after a request begins, the
-# connection had gone stale. (A round trip takes up to 0.3 s.)
+# Seconds. A kept connection that the peer closes within this time after a request begins is taken
+# to have gone stale before the request. (A round trip takes up to 0.3 s.)
 AT_ONCE = 0.5
 # Maximum bytes in the heads of a response and its interim responses together. Node's client
 # accepts 16 KiB.
@@ -105,13 +105,13 @@ class _Answer(http.client.HTTPResponse):
                 raise http.client.HTTPException("unrequested switch to another protocol")
             if not 100 <= status < 200:
                 return version, status, text
-            left(WAITING)  # raises at the deadline, which reads from the buffer do not check
+            left(WAITING)  # raises at the deadline; reading buffered data does not
             while self.fp.readline(HEAD_BYTES) not in (b"\r\n", b"\n"):
                 pass
 
 
 class _Connection(HTTPConnection):
-    """A connection to one of the given addresses. It remembers the address while it is idle."""
+    """A connection to one of a host's addresses, reused only while the host still has that one."""
 
     response_class = _Answer
     sock: Any  # urllib3 says any socket; ours are TcpSocket and TlsSocket
@@ -146,7 +146,7 @@ class _TlsConnection(_Connection, HTTPSConnection):
 
 
 class _Pool(HTTPConnectionPool):
-    """The connections to one host. The host's addresses are judged before each request."""
+    """The connections to one host, whose addresses are checked before each request."""
 
     ConnectionCls = _Connection
     judge: Judge | None = None
@@ -238,7 +238,8 @@ class _Adapter(HTTPAdapter):
 
 class _Session(requests.Session):
     def get_redirect_target(self, resp: requests.Response) -> None:
-        # Never report a redirect, or requests would read its whole body, even with redirects off.
+        # Never report a redirect. Otherwise, even with redirects off, the requests library would
+        # read the whole body of the redirect.
         return None
 
 
@@ -269,7 +270,7 @@ def session(
 
 
 def pieces(response: requests.Response, *, most: int) -> Iterator[bytes]:
-    """Yield a streamed body as it arrives, never decompressed, and at most `most` bytes in total.
+    """Yield a streamed body as it arrives, without decompressing it, up to `most` bytes in total.
 
     Raises one of FAILURES.
     """

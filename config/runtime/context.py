@@ -41,7 +41,7 @@ def acting(context: Context) -> Iterator[None]:
 
 
 def current_person() -> UUID | None:
-    """Return the id of the acting person, or None if no person acts."""
+    """Return the id of the acting person, or None if no person is acting."""
     return current.get().person
 
 

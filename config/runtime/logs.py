@@ -29,7 +29,7 @@ logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
 encode = json.JSONEncoder(ensure_ascii=False).encode
 ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {
     *("message", "asctime", "request_id", "facts", "bounded"),
-    *("request", "status_code"),  # in Django's own lines; the access log covers both
+    *("request", "status_code"),  # added by Django to its own lines; the access log covers both
 }
 COLORS = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -77,7 +77,7 @@ class ToldFilter(logging.Filter):
 
 
 class BoundFilter(logging.Filter):
-    """Pass a few of the lines that anyone can cause, and summarize the rest in one line.
+    """Let through a few of the lines that anyone can cause, and summarize the rest in one line.
 
     These are the records marked as `bounded`, and records about requests that Django refuses, for
     example because of an unknown Host header.

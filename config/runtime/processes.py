@@ -199,7 +199,7 @@ class Family:
         )
 
     def ended(self) -> str | None:
-        """Return the name of a process that has ended, if any."""
+        """Return the name of a process that has ended, or None if all are still running."""
         return next((name for name, one in self.running.items() if one.poll() is not None), None)
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""Granian, changed so that it misses no signal: `python -m config.runtime.web_server OPTIONS`.
+"""Granian, adapted so that it never misses a signal: `python -m config.runtime.web_server OPTIONS`.
 
 The options are those of granian's own command.
 """

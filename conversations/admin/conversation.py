@@ -178,7 +178,7 @@ def other_threads(thread: Thread) -> "QuerySet[Thread]":
 def neighbors(rows: Any, thread: Thread) -> tuple[Thread | None, Thread | None]:
     """Find the threads before and after a thread among the waiting threads, longest wait first.
 
-    A thread that is not waiting counts as coming before all waiting ones. Any: a queryset.
+    A thread that is not waiting is treated as coming before all waiting threads. Any: a queryset.
     """
     waiting = rows.waiting().exclude(pk=thread.pk).order_by("waiting_since", "id")
     if not thread.waiting_since:

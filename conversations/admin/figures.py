@@ -20,7 +20,8 @@ from conversations.models.activity import DAY, HOUR
 from conversations.services import activity
 from conversations.services.activity import day_of, hour_of
 
-# At most this much time is counted live. If no worker has counted for longer, figures are missing.
+# At most this much time before the current hour is counted live. If no worker has stored counts for
+# longer than that, earlier hours are missing from the figures.
 LIVE_MOST = 3 * ONE_HOUR
 CLOCK = timedelta(seconds=1)  # added to the current time, to include rows of the current second
 NAMES = Activity.CONVERSATIONS + Activity.DELIVERIES

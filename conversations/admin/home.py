@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import F, IntegerField, OuterRef, Subquery, Sum
+from django.db.models import F, OuterRef, Subquery, Sum
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -16,6 +16,7 @@ from accounts.models import Account, Usage
 from accounts.quotas import WARNED_AT, month_of
 from chatbots.admin.scope import open_chatbots
 from chatbots.models import LlmModel
+from config.database.collected import CountOf
 from config.durations import in_words
 from conversations.admin.choice import Choice, chosen
 from conversations.admin.figures import DELIVERIES, MESSAGES, Chart, Figures, read
@@ -104,13 +105,6 @@ def share(figures: Figures) -> str:
     return f"{figures.fallback_share}% fallback" if figures.total["ai_replies"] else ""
 
 
-class CappedCount(Subquery):
-    """Counts the rows of a sliced subquery."""
-
-    template = "(SELECT COUNT(*) FROM (%(subquery)s) AS counted)"
-    output_field = IntegerField()
-
-
 @dataclass(frozen=True)
 class Failing:
     """A failing endpoint, the number of deliveries that are waiting for it, and its last error."""
@@ -129,7 +123,7 @@ def failing_endpoints(request: HttpRequest) -> list[Failing]:
     found = list(
         failing.select_related("chatbot")
         .annotate(
-            queued=CappedCount(queued.order_by().values("pk")[:CAP]),
+            queued=CountOf(queued.order_by().values("pk")[:CAP]),
             retried=Subquery(again.values("pk")[:1]),
             ended=Subquery(failed.order_by("-created_at", "-id").values("pk")[:1]),
         )

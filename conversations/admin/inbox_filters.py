@@ -45,7 +45,7 @@ def of_account(request: HttpRequest, rows: ThreadQuerySet, value: str) -> Thread
 
 
 def with_tag(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
-    """Select the newest threads with the words in their tags. The last word may be incomplete."""
+    """Select the newest threads whose tags contain the words. The last word may be incomplete."""
     return search.tagged(rows, value, scope(request))
 
 
@@ -93,7 +93,7 @@ def applied(request: HttpRequest, rows: ThreadQuerySet) -> ThreadQuerySet:
 
 
 class Kept(SimpleListFilter):
-    """The base of these filters. To filter, it calls the function for its parameter in KEPT."""
+    """Base class of these filters. Each applies the function that KEPT has for its parameter."""
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         """Select the threads that match."""

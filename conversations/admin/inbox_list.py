@@ -155,6 +155,6 @@ class InboxList(KeysetChangeList):
 
     @property
     def stamps(self) -> str:
-        """Return the stamps of the rows, which the live list compares with the stamps of a poll."""
+        """Return the stamps of the rows, which the script compares with those from a poll."""
         rows = self.result_list
         return " ".join(inbox_views.stamp(thread.pk, thread.updated_at) for thread in rows)

@@ -146,8 +146,8 @@ def failed_count(request: HttpRequest) -> int:
         failed = rows(request, Delivery).filter(
             state=State.FAILED, is_test=False, created_at__gte=since
         )
-        if not person(request).is_superuser:  # lets the index of each bot's failures be used
-            failed = failed.filter(failed_of__in=visible_ids(request))
+        if not person(request).is_superuser:
+            failed = failed.filter(failed_of__in=visible_ids(request))  # uses failed_of's index
         return capped(failed)
 
     return once(request, "failed_count", count)

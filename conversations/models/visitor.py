@@ -14,7 +14,7 @@ SHORTENED = 24  # characters of a visitor's id that a page shows
 
 
 def short(external_id: str) -> str:
-    """Shorten a visitor's id for display. A UUID becomes its last 8 digits.
+    """Shorten a visitor's id for display: a UUID to its last 8 digits.
 
     Generated ids begin with a time, so visitors of the same minute share the first digits. An
     id that is not a UUID is shortened to SHORTENED characters.
@@ -28,7 +28,7 @@ def short(external_id: str) -> str:
 def identified(email: str, phone: str) -> bool:
     """Return whether an email address or a phone number is known.
 
-    Neither a name nor white space counts.
+    A name does not count, and neither does a text that is only white space.
     """
     return any(text.strip() for text in (email, phone))
 

@@ -170,7 +170,7 @@ def reply(message: Message, claim: Claim, *, until_unlocked: bool = False) -> Me
 
     Returns None if no message was stored. Call this outside any transaction. A reply that fails
     here stays owed and is retried. `until_unlocked` is passed to `store_patiently`. Raises
-    ClaimLost, ThreadNotFound, and Unavailable if this machine lacks the resources to ask.
+    ClaimLost, ThreadNotFound, and Unavailable if this machine lacks the resources to call a model.
     Specification: Endpoints, Threads and messages.
     """
     try:

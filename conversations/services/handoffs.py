@@ -37,8 +37,8 @@ def asked(thread: Thread) -> None:
 def answered(thread: Thread) -> None:
     """Record an agent's first answer to the newest request.
 
-    An older request without an answer stays unanswered: the thread returned to the AI before an
-    agent answered.
+    Older unanswered requests are left as they are, because the thread returned to the AI before
+    an agent answered them.
     """
     newest = thread.handoffs.order_by("-asked_at", "-pk").values("pk")[:1]
     thread.handoffs.filter(pk__in=newest, answered_at=None).update(answered_at=timezone.now())

@@ -30,9 +30,9 @@ LEASE = timedelta(seconds=6)
 LEASED = Now() + LEASE
 RENEWED_EVERY = 1.5  # seconds between renewals of a claim
 AGAIN_AFTER = timedelta(seconds=1)  # how long after a failure a reply is tried again
-# Maximum number of attempts that call a model. Attempts count whether they fail or their process
-# dies. After that many, the bot's fallback message is sent instead, because the visitor's message
-# may be the cause of the failures.
+# Maximum number of attempts that call a model, including those during which the process dies. After
+# that many, the bot's fallback message is sent instead, because the visitor's message may be the
+# cause of the failures.
 MOST_TRIES = 4
 
 SETTLE = prepared_delete(

@@ -166,7 +166,7 @@ class Syntax(NamedTuple):
 
     quote: str  # around a word; in FTS5, a quoted AND or OR is a word, not an operator
     begun: str  # after a word that may be incomplete
-    scope: str  # before a chatbot's id; no word of a text begins with it
+    scope: str  # prefix of the word that identifies a chatbot; no other word begins with it
     either: str
     both: str
 

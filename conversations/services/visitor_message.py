@@ -157,10 +157,10 @@ def resume(incoming: Incoming, message: Message) -> Sent:
 
 @contextmanager
 def late_place(incoming: Incoming) -> Iterator[None]:
-    """Reserve a place to wait for the reply to a stored message. Raises Unavailable.
+    """Reserve a place among the threads that wait for models, when the message is already stored.
 
-    TooManyRequests would be wrong here: it tells the caller that nothing was stored, so the caller
-    would send the message again with another id.
+    Raises Unavailable. TooManyRequests would be wrong here: it tells the caller that nothing was
+    stored, so the caller would send the message again with another id.
     """
     try:
         with limits.places.one(incoming.account_id):

@@ -134,7 +134,7 @@ def test_a_400_is_stored_but_a_429_for_an_exceeded_quota_is_not(api: Api, thread
     assert StoredAnswer.objects.get().status == 400
     Plan.objects.filter(pk=thread.chatbot.account.plan_id).update(monthly_messages=0)
     assert api.post(path, {"content": "Hi"}, Idempotency_Key="one").status_code == 429
-    assert StoredAnswer.objects.count() == 1  # a 429 is not stored, so a retry runs
+    assert StoredAnswer.objects.count() == 1  # a 429 is not stored, so a retry is processed
     Plan.objects.filter(pk=thread.chatbot.account.plan_id).update(monthly_messages=None)
     assert api.post(path, {"content": "Hi"}, Idempotency_Key="one").status_code == 200
 

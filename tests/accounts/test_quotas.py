@@ -1,4 +1,4 @@
-"""The monthly message quota: what counts towards it, and who is notified.
+"""The monthly message quota: what counts toward it, and who is notified.
 
 Races are tested in tests/config/api/test_limits.py.
 """

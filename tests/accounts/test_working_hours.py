@@ -1,4 +1,4 @@
-"""Working hours: their format, and the times that are within them."""
+"""Working hours: their format, and which times fall within them."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

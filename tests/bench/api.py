@@ -88,7 +88,7 @@ def check(call: Call, mine: list[bytes], other: list[bytes]) -> None:
 
 
 def comparable(call: Call, body: bytes) -> Any:
-    """Parse a response. If it is to a write, valid VARYING values become their fields' names."""
+    """Parse a response. For a write, replace valid VARYING values by their fields' names."""
     return settled(orjson.loads(body)) if call.writes else orjson.loads(body)
 
 
@@ -181,7 +181,7 @@ def check_history() -> None:
 
 
 def measure(size: float) -> dict[str, Any]:
-    """Compare the service with its floor. Returns the figures of each request.
+    """Compare the service with the floor. Returns the figures for each request.
 
     Asserts that POST message, and no other request, stores messages.
     """

@@ -16,7 +16,7 @@ STYLE = (
 
 
 class Bar(NamedTuple):
-    """One bar: its group, series, value and target, and the least and greatest of all values."""
+    """One bar: its group, series and value, the lowest and highest values, and the target."""
 
     group: str
     series: str

@@ -154,7 +154,7 @@ def add_foreign(count: int) -> None:
 
 
 def long_lists(web: Web, account: Account, size: float) -> dict[str, tuple[Asked, Asked]]:
-    """Create long and short lists. Returns pairs of requests: for a long list and a short one."""
+    """Create long and short lists. Returns pairs of requests, each for a long and a short list."""
     many, few = round(MESSAGES * size), max(60, round(FEW * size))
     key = api_key.issue(account.owner)[1]
     chatbot = chatbot_with(account, round(THREADS * size))

@@ -30,7 +30,7 @@ BY_VISITOR = f"{POSITION} %% 2 = 1"
 def of(kind: str, number: str = "s.n") -> str:
     """Return an SQL expression that makes an id from a number.
 
-    Greater numbers make greater ids, because real ids increase with time.
+    A higher number gives a higher id, because real ids increase over time.
     """
     return ID[connection.vendor].format(kind=kind, number=number)
 

@@ -66,7 +66,7 @@ def fill(bots: list[Chatbot], foreign: Chatbot, count: int) -> None:
 
 
 def talk(bots: list[Chatbot], foreign: Chatbot, messages: int) -> None:
-    """Store conversations, half of them in the account. No visitor waits for a person."""
+    """Store conversations, half of them in the account, and none of them waiting for a person."""
     for bot in [*bots, *[foreign] * len(bots)]:
         threads = max(messages // OF_THREAD // 2 // len(bots), SHOWN)
         bulk.copy(ThreadFactory(chatbot=bot), threads - 1, {"updated_at": bulk.later()})
@@ -120,7 +120,7 @@ def pages_of(deliveries: Any, threads: Any) -> list[Page]:
 
 
 def timed(client: Client, page: Page, asked: int) -> tuple[float, int]:
-    """Return the median seconds that a page takes, and the number of its statements.
+    """Return a page's median response time in seconds, and the number of its statements.
 
     Asserts that each request succeeds.
     """

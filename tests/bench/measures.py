@@ -28,7 +28,7 @@ Post = Callable[..., requests.Response]
 
 SLOTS = 512  # a worker's slots (its threads); also the default of WORKER_CONCURRENCY
 POOL = 32  # threads in each comparison pool; a pool with more threads is slower
-LEAST = 0.025  # seconds; in a ratio, shorter times count as this, because they vary by chance
+LEAST = 0.025  # seconds; ratios round shorter times up to this, because they vary by chance
 
 
 @contextmanager
@@ -79,8 +79,9 @@ def idle(sink: Sink, size: float) -> Figures:
 def throughput(sink: Sink, size: float) -> Figures:
     """Let a worker drain a backlog, and compare it with thread pools that post the same bodies.
 
-    There are twenty receivers. One pool opens a connection for each request, as scripts do. The
-    other keeps its connections open. The pools only send. The worker also stores each attempt.
+    There are twenty receivers. One pool opens a new connection for each request, as a simple script
+    would. The other keeps its connections open. The pools only send, whereas the worker also stores
+    each attempt.
     """
     count = round(3_000 * size)
     figures: Figures = {}
@@ -145,7 +146,7 @@ def fairness(sink: Sink, size: float) -> Figures:
 
 
 def hang(sink: Sink, size: float, *, known: bool) -> tuple[list[float], list[float]]:
-    """Return the delays of deliveries to healthy receivers, without and with hanging receivers.
+    """Return the delays at healthy receivers, first without and then with hanging receivers.
 
     The deliveries to hanging receivers far outnumber the worker's slots.
     """
@@ -163,7 +164,7 @@ def retries(sink: Sink, size: float) -> Figures:
     Asserts that each delivery has a second attempt.
     """
     count, rate = round(1_000 * size), 100.0
-    after = count / rate + 2  # seconds; no retry is due before all have failed once
+    after = count / rate + 2  # seconds; no retry is due before every delivery has failed once
     with worker(sink, retry_after=after):
         load.commit_evenly(load.events(load.endpoints(sink, "/again", 50), count), a_second=rate)
         load.all_settled(after + 60)

@@ -20,10 +20,10 @@ from tests.servers.processes import Web, Worker, wait_until
 
 IN_FLIGHT, ACCOUNTS = 250, 5
 MODEL_SECONDS = 5.0
-# Twice as many as replies, because at most four in five of a process's threads may wait for
-# models
+# Twice the number of concurrent replies, because at most four fifths of a process's threads may
+# wait for models
 THREADS = str(IN_FLIGHT * 2)
-LEAST = 0.005  # seconds; in a ratio, shorter times count as this, because they vary by chance
+LEAST = 0.005  # seconds; ratios round shorter times up to this, because they vary by chance
 PAUSE = 0.02  # seconds between two reads
 SENDERS = 16
 
@@ -131,7 +131,7 @@ def replies(size: float) -> dict[str, Any]:
 
 
 def sends(size: float) -> dict[str, Any]:
-    """Measure messages per second. The time ends when the last of their deliveries has arrived."""
+    """Measure messages per second, timed until the last of their deliveries has arrived."""
     chats = rows.add_accounts(4, threads=SENDERS // 4)
     with ExitStack() as stack:
         sink = stack.enter_context(Sink())

@@ -1,4 +1,4 @@
-"""Benchmarks of delivery with many endpoints, workers or waiting deliveries, or one endpoint.
+"""Benchmarks of delivery: many endpoints, several workers, a long queue, and one busy endpoint.
 
 Most benchmarks compare two loads in one run, so that a busy machine affects both.
 """
@@ -50,7 +50,10 @@ def many_endpoints(sink: Sink, size: float) -> Figures:
 
 
 def slow_endpoints(sink: Sink, size: float) -> Figures:
-    """Compare the rate of 3,000 deliveries to 1,000 slow endpoints (0.5 s) with the rate to 20."""
+    """Compare the delivery rates to 1,000 and to 20 endpoints that respond after 0.5 s.
+
+    Each load has 3,000 deliveries.
+    """
     many, few = many_and_few(sink, "/slow", round(1_000 * size), round(3_000 * size))
     return {"slow_endpoints_a_second": many, "slow_endpoints_ratio": many / few}
 
@@ -84,7 +87,7 @@ class Locked(threading.Thread):
 
     @property
     def share(self) -> float:
-        """The share of samples that found a lock, between the first and the last of them."""
+        """The share of samples that found a lock, from the first such sample to the last."""
         found = [number for number, one in enumerate(self.looks) if one]
         return len(found) / (found[-1] - found[0] + 1) if found else 0.0
 
@@ -118,7 +121,7 @@ def one_endpoint(sink: Sink, size: float) -> Figures:
         cpu = cpu_seconds(running)
         committed: dict[str, float] = {}
         began = time.monotonic()
-        # Events are stored in batches, because a commit for each would cost more than delivery.
+        # Store events in batches, because committing each one would cost more than delivering it.
         for at in range(0, count, 25):
             time.sleep(max(0.0, began + at / 250 - time.monotonic()))
             moment = load.commit(events[at : at + 25])
@@ -136,7 +139,7 @@ def one_endpoint(sink: Sink, size: float) -> Figures:
 
 
 def arrival_beside_sends(sink: Sink, size: float) -> Figures:
-    """Measure the time from commit to arrival at ten events a second, without and with other load.
+    """Measure the time from commit to arrival at ten events a second, with and without other load.
 
     The load comes from 200 visitors, each of whose messages waits five seconds for its reply. That
     makes 40 messages and 80 events a second. Asserts that no visitor gets a wrong response.

@@ -122,9 +122,9 @@ def asked() -> list[str]:
 def measure(size: float) -> dict[str, float]:
     """Time searches by people who see all bots, only the largest bot, three bots, or a small one.
 
-    The scope `account` lists every bot by its id, as for the manager of one large account.
-    `search_best_p95_ms` counts only the fastest round of each search, so that other load on the
-    machine affects it less.
+    The scope `account` lists every bot by its id, as happens when the manager of one large account
+    searches. `search_best_p95_ms` counts only the fastest round of each search, so that other load
+    on the machine affects it less.
     """
     bots = [bot.pk for bot in fill(round(MESSAGES * size))]
     some = {"largest": bots[:1], "three": bots[2:5], "small": bots[9:10]}

@@ -1,6 +1,6 @@
 """The servers that are measured, and what they cost in CPU time and memory, from /proc.
 
-They are the service as it is deployed, and the floor, the minimal implementation in
+One is the service as it is deployed. The other is the floor, the minimal implementation in
 tests/bench/floor.
 """
 
@@ -83,7 +83,7 @@ def cpu_seconds(process: Process) -> float:
 
 
 def memory_mib(process: Process) -> float:
-    """Return the memory of a server and its processes, in MiB. Pages they share count once."""
+    """Return the memory of a server and its processes, in MiB. Shared pages count once."""
     total = 0
     for entry in members(process):
         with contextlib.suppress(OSError):

@@ -22,7 +22,7 @@ HOSTS = 20  # receivers, each on its own port
 
 
 class Arrived(NamedTuple):
-    """One request: its path, the id of its message, and when it came, by the monotonic clock."""
+    """One request: its path, the id of its message, and its arrival time on the monotonic clock."""
 
     path: str
     message: str

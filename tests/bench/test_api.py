@@ -17,7 +17,9 @@ from tests.bench.api import Call
 from tests.bench.rows import Rows
 from tests.conftest import Api
 
-LOOSE = 3.0  # a cost may be this many times REACHED, because costs in loops vary by machine
+# A request may cost this many times its figure in REACHED, because the ratio to the loop's cost
+# depends on the machine.
+LOOSE = 3.0
 REPEATS, EACH = 8, 5
 
 # The cost of each request as a multiple of the cost of `loop`, on PostgreSQL and on SQLite. Lower

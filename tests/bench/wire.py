@@ -1,7 +1,7 @@
 """Generate load over loopback from one thread.
 
-Each connection is persistent, and has one request at a time. A request costs the generator only
-tens of microseconds, so the figures show the speed of the server and not that of the generator.
+Each connection is persistent and carries one request at a time. A request costs the generator only
+tens of microseconds, so the figures show the speed of the server, not that of the generator.
 """
 
 import re
@@ -149,7 +149,7 @@ def load(
 
 
 def note(heard: Heard, connection: Connection, head: bytes, body: bytes, *, kept: bool) -> None:
-    """Count a response, and record a wrong one. Keep the first body, or with `kept` all bodies."""
+    """Count a response; record a wrong one. Keep each connection's first body, or all if `kept`."""
     heard.responses += 1
     if not head.startswith(OK):
         heard.wrong.append(head + b"\r\n\r\n" + body)

@@ -24,9 +24,9 @@ QUIETLY = (
     "--disable-component-update",
     "--disable-sync",
 )
-# The ways to operate a page. Usually only one is tested: with the keyboard, in a dark window of a
-# phone's width. With ALL_LOOKS, the mouse and the keyboard are tested in each look (a width and a
-# color scheme).
+# The ways to operate a page. Usually only one is tested: the keyboard, in dark mode at a phone's
+# width. With ALL_LOOKS, the mouse and the keyboard are tested in each look (a width and a color
+# scheme).
 EVERY_WAY = [(device, look) for device in (Mouse, Keyboard) for look in LOOKS]
 WAYS = EVERY_WAY if ALL_LOOKS else [(Keyboard, Look(PHONE, "dark"))]
 # Makes pages poll five times as often as usual, and records the delays that their scripts request.
@@ -115,7 +115,7 @@ def page(context: BrowserContext, live_server: object, person: User) -> Iterator
 
 @pytest.fixture(params=WAYS, ids=lambda way: f"{way[0].__name__.lower()}-{way[1]}")
 def device(page: Page, request: pytest.FixtureRequest) -> Device:
-    """Kim's window, operated in one of the WAYS."""
+    """Kim's window, operated with a device and in a look from WAYS."""
     kind, look = request.param
     operated: Device = kind(page, look)
     return operated

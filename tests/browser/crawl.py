@@ -171,7 +171,7 @@ class Crawler:
                 self.page.keyboard.press("Escape")
 
     def inspect(self, state: str, look: Look) -> None:
-        """Record serious accessibility faults, links to other hosts, and a width beyond the window.
+        """Record serious accessibility faults, links to other hosts, and excessive page width.
 
         The first state is inspected as a whole. Each later state is inspected only where it differs
         from the previous one, unless ALL_LOOKS is set.

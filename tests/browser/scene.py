@@ -99,7 +99,7 @@ def conversations(shop: Chatbot) -> Thread:
 
 
 def requests(thread: Thread) -> None:
-    """Store 76 requests for a person, two hours apart, each answered after four minutes."""
+    """Store 76 requests for a human agent, two hours apart, each answered after four minutes."""
     now = timezone.now()
     for number in range(1, 77):
         asked_at = now - number * 2 * ONE_HOUR

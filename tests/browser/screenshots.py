@@ -104,7 +104,7 @@ def shop() -> Chatbot:
 
 
 def take(folder: Path, only: str, looks: list[Look]) -> list[str]:
-    """Take a screenshot of each page in each look, which is a width and a color scheme.
+    """Take a screenshot of each page in each look (a window width and a color scheme).
 
     Returns the errors that the pages reported.
     """

@@ -40,7 +40,8 @@ ALIKE = {  # pages that differ only in text; for each template, one app's page i
     "admin/erase.html": "chatbots",
     "admin/export.html": "conversations",
 }
-# The home page is inspected in these looks, and a form and an error page in the other two
+# Without ALL_LOOKS, the home page is inspected in these two looks, and a form and an error page in
+# the other two looks.
 HOME = (Look(PHONE, "dark"), Look(DESK, "light"))
 SEEN_BY = ("superuser", "manager", "agent") if ALL_LOOKS else ("superuser",)
 
@@ -88,7 +89,7 @@ def repeats(address: str, found: dict[str, str]) -> bool:
 
 
 def inspect(crawler: Crawler, look: Look, *, shell: bool, parts: bool = True) -> None:
-    """Press Tab through the open page, inspect it, and measure it at the other width.
+    """Tab through the open page, inspect it, and measure it at the other width.
 
     With `parts`, the page is inspected in all its states.
     """
@@ -189,10 +190,11 @@ def test_no_page_of_an_invitation_has_a_serious_fault(
 
 @pytest.mark.slow
 def test_the_api_reference_has_no_serious_fault(crawler: Crawler, db: None) -> None:
-    """Inspect it in one look. The page has only one set of colors, and an inspection takes seconds.
+    """Inspect the API reference only in light mode at a phone's width.
 
-    Without ALL_LOOKS, the document is cut down to one operation per tag, because the page shows all
-    operations in the same way.
+    The page has only one set of colors, and an inspection takes seconds. Without ALL_LOOKS, the
+    document is cut down to one operation per tag, because the page shows all operations in the same
+    way.
     """
 
     def shorten(route: Route) -> None:

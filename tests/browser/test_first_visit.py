@@ -1,4 +1,4 @@
-"""How many bytes a browser loads from the web server when it visits for the first time."""
+"""How many bytes a browser loads from the web server on its first visit."""
 
 from pathlib import Path
 

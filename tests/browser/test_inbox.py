@@ -132,7 +132,7 @@ def test_a_focused_tab_keeps_the_focus_while_new_rows_are_offered(
 
 @pytest.fixture
 def heard(page: Page) -> Callable[[], list[str]]:
-    """Record what live regions say. The returned function polls, and returns what is new."""
+    """Record what live regions announce. The returned function polls, and returns what is new."""
     page.add_init_script(
         "window.heard = [];"
         "document.addEventListener('DOMContentLoaded', () => {"

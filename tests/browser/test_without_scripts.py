@@ -1,4 +1,4 @@
-"""Forms and lists work if the browser runs no scripts or cannot load them."""
+"""Forms and lists work even if the browser runs no scripts or cannot load them."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The address of the client, with and without trusted proxies, and malformed requests."""
+"""The client's address with and without trusted proxies, and the handling of malformed requests."""
 
 import ipaddress
 from typing import Any

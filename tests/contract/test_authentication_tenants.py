@@ -40,7 +40,7 @@ from tests.house.source import ROOT
 
 OWN, SIBLING, FOREIGN, MISSING, MALFORMED = "own", "sibling", "foreign", "missing", "malformed"
 ALL, ABSENT = (OWN, SIBLING, FOREIGN, MISSING, MALFORMED), {MISSING, MALFORMED}
-MARK = "zebracrossing"  # part of most texts in the other account
+MARK = "zebracrossing"  # occurs in most texts of the other account
 KINDS = {  # for each name of an id in paths and bodies, the model that the id refers to
     "account": Account,
     "chatbot": Chatbot,
@@ -50,8 +50,8 @@ KINDS = {  # for each name of an id in paths and bodies, the model that the id r
     "thread": Thread,
     "message": Message,
 }
-# All names of ids in bodies and queries, except SHARED. `instructionId` and `before` are optional,
-# so CALLS adds calls that contain them.
+# The names of all ids in bodies and queries, except those in SHARED. `instructionId` and `before`
+# are optional, so CALLS adds calls that contain them.
 NAMED = {"threadId", "instructionId", "before"}
 SELECT = f"{BOT}/instructions/select-instruction"
 OLDER = f"{CHAT}/thread/{{thread}}/messages?before={{message}}"
@@ -150,8 +150,8 @@ class World:
     def ask(self, operation: Operation, kinds: dict[str, str], who: str) -> tuple[int, Any]:
         """Call an operation. Returns its status, and the body of an error.
 
-        Asserts that the response shows nothing of the other account, and that a success changes
-        nothing in it.
+        Asserts that the response reveals nothing about the other account, and that a successful
+        call changes nothing in it.
         """
         ids = {name: self.ids[kind][name] for name, kind in kinds.items()}
         answer = call(self.callers[who], operation, ids)

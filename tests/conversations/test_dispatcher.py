@@ -61,7 +61,7 @@ def endpoint(receiver: Receiver) -> Endpoint:
 
 
 class Alone(Forked):
-    """A process that runs only a dispatcher, each of whose rounds sleeps for `length` seconds.
+    """A process that runs only a dispatcher. Each round sleeps for `length` seconds.
 
     The watchdog ends the process if no round finishes within `patience` seconds or, with
     `stopping`, within one second.
@@ -80,7 +80,7 @@ class Alone(Forked):
 
 
 def all_work_is_done() -> bool:
-    """Return whether all periodic work has been done and is due again in the future."""
+    """Return whether all periodic work has been done and is next due in the future."""
     done = PeriodicWork.objects.filter(due_at__gt=timezone.now(), claimed_until=None)
     return done.count() == len(PERIODIC)
 

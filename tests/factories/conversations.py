@@ -28,7 +28,7 @@ class ThreadFactory(RowFactory):
 
 
 class MessageFactory(RowFactory):
-    """A message at the next position of its thread."""
+    """A message at the next position in its thread."""
 
     class Meta:
         model = Message

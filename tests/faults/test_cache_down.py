@@ -72,7 +72,7 @@ def test_without_its_cache_the_api_works_with_open_limits_and_enforced_quotas(
         else:
             broker.running.send_signal(signal.SIGSTOP)
         wait_until(lambda: callers.get("/api/v1/chatbots").status_code == 200, told=web.said)
-        # Compare medians, because a busy machine delays single calls.
+        # Compare medians, because a busy machine can delay individual calls.
         assert callers.timed("/api/v1/chatbots", 100)[50] < usual + 0.25
         ready = callers.get("/readyz")
         assert ready.status_code == 200

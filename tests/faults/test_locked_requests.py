@@ -111,7 +111,7 @@ def test_requests_for_a_locked_thread_give_up_and_others_are_answered(service: S
 
 @contextmanager
 def writing_outside_the_queue() -> Iterator[None]:
-    """Hold SQLite's own write lock, as a program does that knows nothing of the service's queue."""
+    """Hold SQLite's own write lock, as a program that bypasses the service's queue would."""
     with closing(sqlite3.connect(connection.settings_dict["NAME"])) as other:
         other.execute("BEGIN IMMEDIATE")
         yield

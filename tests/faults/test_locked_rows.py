@@ -1,7 +1,7 @@
 """While another PostgreSQL session keeps rows locked, only work on these rows waits.
 
-Such locks may be held by a transaction that was left open by mistake, for example. No work is done
-twice. In each test, deliveries that need other rows continue meanwhile.
+For example, a transaction that was left open by mistake may hold such locks. No work is done twice.
+In each test, deliveries that need other rows continue in the meantime.
 """
 
 import threading

@@ -1,7 +1,8 @@
 """If web stops, halts or loses its database during a model call, exactly one reply is stored.
 
 A reply is owed from the moment when the visitor's message is stored. If the web process cannot
-store the reply, a worker takes over, or another web process that gets the same request again.
+store the reply, either a worker takes over, or another web process does when it receives the same
+request again.
 """
 
 import signal
@@ -42,7 +43,7 @@ SECONDS = 20.0  # seconds within which a worker must store the reply, even on a 
 
 @pytest.fixture
 def model() -> Iterator[HeldModel]:
-    """A model that holds its first reply until `ready` is set. Later replies are immediate."""
+    """A model that withholds its first reply until `ready` is set. Later replies are immediate."""
     with HeldModel("First.", saying("Second."), patience=PATIENCE) as server:
         yield server
 
@@ -130,7 +131,7 @@ def test_a_web_process_that_is_asked_to_stop_finishes_its_sends(
 def lapse() -> None:
     """Make every lease expire now.
 
-    While a process is halted, it cannot renew its lease, so the lease would expire by itself later.
+    A halted process cannot renew its lease, so the lease would expire anyway, but only later.
     """
     past = timezone.now() - timedelta(seconds=1)
     StoredAnswer.objects.update(claimed_until=past)

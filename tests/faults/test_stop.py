@@ -31,7 +31,7 @@ def proxy() -> Iterator[Proxy]:
 def worker_through(proxy: Proxy, **environment: str) -> Worker:
     """Return a worker that connects to PostgreSQL through a proxy.
 
-    It has the timeouts of production, except for a shorter WEBHOOK_TIMEOUT.
+    It uses the production timeouts, except for a shorter WEBHOOK_TIMEOUT.
     """
     server = urlsplit(os.environ["TEST_DATABASE_URL"])
     where = f"{server.netloc.rpartition('@')[0]}@127.0.0.1:{proxy.port}"

@@ -21,10 +21,10 @@ from webhooks.models import Attempt, Delivery, Endpoint
 
 pytestmark = pytest.mark.proves("Delivery rules")
 OK, SLOW, BROKEN = answer(), answer(delay=1.0), answer(503)
-LATE = 10.0  # seconds that an attempt may be late on a machine under load
+LATE = 10.0  # seconds by which an attempt may be late on a machine under load
 DEATHS = 3  # how many workers are killed
-# Maximum for the median number of seconds from a worker's death to the next attempt. On an idle
-# machine, it is about 2.
+# The median time from a worker's death to the next attempt must be less than this many seconds. On
+# an idle machine, it is about 2.
 TAKEN_OVER = 3.0
 # How a worker logs a shortage of file descriptors: for a connection to the receiver, or to SQLite
 SHORTAGE = ("attempts wait", "unable to open database file")

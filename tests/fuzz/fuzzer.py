@@ -251,9 +251,9 @@ HEADERS = {
 def fuzz(chatbot: Chatbot, *, count: int, seed: int) -> Fuzzer:
     """Send hostile requests to a running service while slow clients send bodies byte by byte.
 
-    Returns the fuzzer with all faults. Besides wrong responses, a fault is an email to another
-    tenant that does not arrive, an email with a header that a visitor added, or a log line that a
-    caller forged.
+    Returns the fuzzer with all faults found. Besides wrong responses, these count as faults: an
+    email to another tenant that does not arrive, an email with an injected or missing header, and
+    a log line that a caller forged.
     """
     key = caller(chatbot.account.owner).key or ""
     path = f"/api/v1/chatbots/chatbot/{chatbot.pk}/conversation-starters"
@@ -304,6 +304,6 @@ def arrives(address: str, mails: MailServer) -> bool:
 
 
 def split(mail: str) -> bool:
-    """Return whether an email has a header that the service never sends or lacks a required one."""
+    """Return whether an email lacks a required header, or has one that the service never sends."""
     names = {name.lower() for name in email.message_from_string(mail)}
     return bool(names - HEADERS) or not {"subject", "from", "to", "date"} <= names

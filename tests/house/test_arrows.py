@@ -73,7 +73,7 @@ def broken(house: Path, *, contract: str) -> str:
 
 
 def build(house: Path, imports: dict[tuple[str, str], bool]) -> None:
-    """Write packages with only these imports. Each import has its own pair of modules."""
+    """Write packages that contain only these imports, each between two modules of its own."""
     for package in PACKAGES:
         (house / package).mkdir(parents=True)
         (house / package / "__init__.py").touch()

@@ -51,7 +51,7 @@ def attacks(pattern: re.Pattern[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def seconds(use: Use, text: str) -> float:
-    """Return the processor time of one use. Garbage collection is off during this time."""
+    """Return the processor time of one use, measured with garbage collection switched off."""
     gc.disable()
     try:
         began = time.thread_time()

@@ -1,4 +1,4 @@
-"""An API operation runs code in few of the project's files, and seldom moves between them."""
+"""API operations run code in only a few of the project's files, and rarely switch between them."""
 
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from tests.routes import followed
 
 
 class Bar(NamedTuple):
-    """How many files an operation may enter, and how often it may move from one to another."""
+    """The maximum number of files that a call may enter, and of moves from one file to another."""
 
     files: int
     moves: int

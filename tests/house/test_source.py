@@ -45,7 +45,7 @@ def test_no_function_is_too_long() -> None:
 
 
 def unannotated(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
-    """Return the parameters without a type, and "return" if the result has no type."""
+    """Return the parameters that have no annotation, and "return" if the result has none."""
     those = function.args
     extra = [one for one in (those.vararg, those.kwarg) if one]
     named = [*those.posonlyargs, *those.args, *those.kwonlyargs, *extra]

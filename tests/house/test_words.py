@@ -30,7 +30,7 @@ DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 # An `alone` that ends a phrase nearly always means "only"; NOT_PROSE lists the exceptions.
 PATTERNS = [f"[{word[0]}{word[0].upper()}]" + word[1:].replace(" ", r"\s+") for word in AVOIDED]
 WORD = re.compile(rf"\b(?<![Tt]here )(?:{'|'.join(PATTERNS)})\b|\b[Aa]lone(?=[.,;:!?)\]])")
-# A test's name states a fact about a thing, so it begins with that thing and not with a clause.
+# A test's name is a sentence about a thing, so it begins by naming that thing, not with a clause.
 NO_SUBJECT = re.compile(r"(?:what|who|whose|where|whatever|whether|of|ones own|that)\b")
 NOT_PROSE = re.compile(
     r"^ *```.*?^ *```"  # a fenced block

@@ -77,7 +77,7 @@ def early_hints(status: int = 200) -> Behavior:
 
 
 def repeat(first: bytes, again: bytes, *, gap: float = 0.0) -> Behavior:
-    """Return a behavior that sends `first`, then `again` without end, `gap` seconds apart."""
+    """Return a behavior that sends `first`, then `again` forever, with pauses of `gap` seconds."""
 
     def endless(arrival: Arrival) -> Iterator[Step]:
         yield first

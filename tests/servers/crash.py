@@ -94,7 +94,7 @@ class Crash:
         return result
 
     def end(self, connection: BaseDatabaseWrapper, *, committed: bool) -> None:
-        """Note the end of a connection's transaction. A statement rolled back does not count."""
+        """Note the end of a connection's transaction. Rolled-back statements do not count."""
         if connection in self.passed:
             self.passed.discard(connection)
             if committed:

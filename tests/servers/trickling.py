@@ -19,7 +19,7 @@ class Answer(NamedTuple):
 
 
 class Trickling:
-    """Concurrent clients, as a context manager. Each sends its next request after a response."""
+    """Concurrent clients, as a context manager. Each sends one request at a time."""
 
     def __init__(self, port: int, path: str, key: str, *, clients: int) -> None:
         self.port, self.answers, self.begun = port, list[Answer](), 0

@@ -91,7 +91,7 @@ def decoded(text: str) -> Iterator[str]:
     for run in re.findall(r"[0-9a-f]{40,}", text):
         yield bytes.fromhex(run[: len(run) // 2 * 2]).decode("latin-1")
     for run in re.findall(r"[0-9A-Za-z+/]{40,}", text):
-        for ahead in range(4):  # base64 groups of four may begin at any of these places
+        for ahead in range(4):  # groups of four base64 digits may begin at any of these offsets
             coded = run[ahead:]
             yield base64.b64decode(coded[: len(coded) // 4 * 4]).decode("latin-1")
 
@@ -184,7 +184,7 @@ class Talk:
         return answer.status_code
 
     def sign_in_with_all(self) -> None:
-        """Sign in with every password: all wrong ones for one name, each right one for a new user.
+        """Try all wrong passwords with one email address, and each right password as a new user.
 
         Asserts that only the right passwords are accepted.
         """
@@ -234,7 +234,10 @@ def stored() -> str:
 
 
 def pages() -> str:
-    """Read the admin: home, webhooks, each list and export, and the newest row of each model."""
+    """Return the text of the admin's home page, of webhook pages, and of all lists and exports.
+
+    Includes the page and the history of each model's newest row.
+    """
     client: Client = signed_in(superuser())
     addresses = [reverse("admin:index"), *map(webhook_page, Chatbot.objects.all()[:2])]
     for route, held in routes(admin.site.get_urls()):

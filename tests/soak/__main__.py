@@ -33,7 +33,7 @@ from tests.soak.ground import SERVERS, Ground, embedded, servers, servers_are_th
 from tests.soak.judge import judge
 from tests.soak.run import NotInTime, run
 
-# For each scenario: the default numbers of events or messages, and of faults. The soak of models
+# For each scenario: the default numbers of events or messages, and of faults. The model soak
 # ends when there have been enough faults, regardless of the number of messages.
 SIZES = {"deliveries": (5_000, 200), "replies": (2_000, 40), "models": (0, 500)}
 Where = Callable[[], AbstractContextManager[Ground]]
@@ -43,8 +43,8 @@ TOO_LONG = ("faults_at", "duplicates_explained", "deliveries_with_violations")  
 def main() -> int:
     """Run the soak, and write the report.
 
-    Returns 1 if a rule was broken, and 2 if the soak could not start or a soak of deliveries did
-    not end in time.
+    Returns 1 if a rule was broken, and 2 if the soak could not start or a delivery soak did not
+    end in time.
     """
     options = parse()
     grounds: list[Where] = []
@@ -96,7 +96,7 @@ def parse() -> argparse.Namespace:
 
 
 def soak_deliveries(where: Where, options: Any) -> dict[str, Any]:
-    """Run the soak of deliveries on an installation, and print a short form of the report."""
+    """Run the delivery soak on an installation, and print a short form of the report."""
     with where() as ground:
         print(f"{ground.name}, seed {options.seed}", flush=True)
         kinds = faults.kinds_of(ground, count=options.faults, seed=options.seed)
@@ -120,7 +120,7 @@ def keep_logs(ground: Ground, beside: Path) -> None:
 
 
 def soak_replies(where: Where, options: Any) -> dict[str, Any]:
-    """Run the soak of replies on an installation, and print the report."""
+    """Run the reply soak on an installation, and print the report."""
     with where() as ground:
         print(f"{ground.name}, replies, seed {options.seed}", flush=True)
         told = replies.run(
@@ -135,7 +135,7 @@ def soak_replies(where: Where, options: Any) -> dict[str, Any]:
 
 
 def soak_models(where: Where, options: Any) -> dict[str, Any]:
-    """Run the soak of models on an installation, and print the report."""
+    """Run the model soak on an installation, and print the report."""
     with where() as ground:
         print(f"{ground.name}, models", flush=True)
         told = models.run(ground, faults=options.faults, ceiling=options.ceiling)

@@ -1,4 +1,4 @@
-"""The ground of a soak: the installation that it runs on. Its processes can be killed."""
+"""The ground of a soak test: the installation that it runs on, whose processes can be killed."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ from tests.soak.ledger import Ledger
 from tests.soak.postgres import Postgres
 
 SLOTS = 32
-TIMEOUT, DELAYS = 2.0, (0.5, 1.0, 2.0)  # seconds; by default, they are 10 and (1, 5, 25)
+TIMEOUT, DELAYS = 2.0, (0.5, 1.0, 2.0)  # seconds; the defaults are 10 and (1, 5, 25)
 EMBEDDED, SERVERS = "the embedded default", "PostgreSQL and Redis"
 SETTINGS = {
     "RATE_LIMIT_IP": "off",

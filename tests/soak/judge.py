@@ -37,8 +37,8 @@ class Verdict:
     """Violations, explained duplicates, and the seconds from each death to the next attempt.
 
     `broken` holds the deliveries that broke a rule of their own, with all that is known about them.
-    `taken_over` holds these times for deaths during which another worker was alive and nothing else
-    failed. `started_again` holds them for all other deaths.
+    The seconds after a death are in `taken_over` if another worker was alive and nothing else
+    failed, and otherwise in `started_again`.
     """
 
     violations: list[str] = field(default_factory=list)
@@ -164,7 +164,7 @@ class Case:
         return True
 
     def doubles(self, verdict: Verdict) -> Iterator[str]:
-        """Check that a fault explains each interruption, after which a request may be repeated."""
+        """Check that a fault explains each interruption, and record the repeats that it caused."""
         for attempt in self.attempts:
             if not attempt.interrupted:
                 continue
@@ -186,7 +186,7 @@ class Case:
                 )
 
     def cause(self, attempt: Attempt, heard: Heard | None) -> Fault | None:
-        """Return the last fault between the request (or the start) of an attempt and its end."""
+        """Return the last fault during an attempt, and after its request if one was received."""
         until = (attempt.finished or attempt.started) + EXACT
         since = heard.at - LATE if heard and heard.at <= until else attempt.started - EXACT
         found = [

@@ -11,7 +11,7 @@ import requests
 
 SENDERS = 4
 NEW_THREAD = 0.03  # the probability that a sender starts a new thread instead of using an old one
-PAUSE = 0.05  # seconds, on average, between two messages of a sender
+PAUSE = 0.05  # seconds, on average, between two messages from a sender
 HURRY_NOT = 6  # while faults are overdue, pauses are this many times as long
 IN_VAIN = 0.2  # seconds to wait after a failed call
 

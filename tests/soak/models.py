@@ -1,4 +1,4 @@
-"""The soak of models: the second model replies in time, however the first one fails.
+"""Soak test of model fallback: the second model replies in time, however the first one fails.
 
 Visitors write to bots whose first model fails on every other request. The service skips a model
 only after several failures in a row, so it never skips this one. When the model fails, it responds
@@ -43,7 +43,7 @@ FAULTS = {
 
 
 class Faulty(ModelServer):
-    """Models, each of which fails on every other request. The kinds of FAULTS take turns."""
+    """Models, each of which fails on every other request. The failures cycle through FAULTS."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class Faulty(ModelServer):
 
 
 class Visitors:
-    """Visitors that send messages until the first model has failed often enough."""
+    """Visitors who send messages until the first model has failed often enough."""
 
     def __init__(self, ground: Ground, made: dict[str, Any], faulty: Faulty, faults: int) -> None:
         self.base, self.faulty, self.faults = (

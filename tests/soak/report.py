@@ -1,4 +1,4 @@
-"""The report of a soak of deliveries: events, faults, duplicates and violations."""
+"""The report of a delivery soak: events, faults, duplicates and violations."""
 
 import os
 import platform
@@ -98,7 +98,7 @@ def of_events(story: Story) -> dict[str, Any]:
 
 
 def only_manual(story: Story) -> set[str]:
-    """Return the deliveries of which the receiver got nothing before they were retried manually."""
+    """Return the manually retried deliveries that had not reached the receiver before the retry."""
     manual = {one.delivery: one.started for one in story.attempts if one.by}
     bodies = {one.body: one.id for one in story.deliveries if one.id in manual}
     before = {

@@ -182,7 +182,7 @@ def run(
     ceiling: float,
     quiet: bool = False,
 ) -> Story:
-    """Run a soak on an installation, with this many events and these kinds of faults.
+    """Run a soak test on an installation, with this many events and these kinds of faults.
 
     Raises NotInTime if it does not end within `ceiling` seconds.
     """

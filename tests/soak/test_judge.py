@@ -73,7 +73,7 @@ def test_every_committed_event_arrives_and_every_duplicate_has_a_fault_as_its_ca
 
 
 def plain(story: Story) -> Delivery:
-    """Return a delivery that is the first of its thread and succeeded at the first attempt."""
+    """Return a delivery that is the first in its thread and succeeded on the first attempt."""
     tried = [one.delivery for one in story.attempts]
     return next(
         one

@@ -1,4 +1,4 @@
-"""Event kinds are defined in one place, and all forms, commands and documents match it."""
+"""The event kinds have one definition, and all forms, commands and documents agree with it."""
 
 import ast
 import json

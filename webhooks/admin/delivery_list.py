@@ -85,7 +85,7 @@ class DeliveryList(KeysetChangeList):
         return annotated
 
     def tabs(self) -> list[tuple[str, str]]:
-        """Return the state of each tab with its count, which is empty if the tab shows none."""
+        """Return each tab's state and its count, which is empty if it is zero or was not read."""
         return [(state, shown(self.counts[state])) for state in TABS]
 
     def count_in_words(self, cap: int) -> str:
@@ -94,7 +94,10 @@ class DeliveryList(KeysetChangeList):
         return least + (bounded(self.countable, cap=cap) or "no")
 
     def get_next(self, rows: list[Any], key: tuple[str, ...]) -> str | None:
-        """Return where the next page begins, or where to look further back."""
+        """Return where the next page begins; None if nothing follows.
+
+        If older deliveries were not examined, the last page's link looks further back among them.
+        """
         following = super().get_next(rows, key)
         if following is None and self.reached:
             self.next_label = "Look further back"
@@ -104,7 +107,7 @@ class DeliveryList(KeysetChangeList):
 
     @property
     def unmatched_text(self) -> str:
-        """Return the text for a filtered list without rows."""
+        """Return the text to show if no row matches the filters, or "" if the user has searched."""
         if self.query:
             return ""
         if self.reached:
@@ -164,7 +167,7 @@ class DeliveryList(KeysetChangeList):
     def failures(self, request: HttpRequest) -> "QuerySet[Any]":
         """Select the matching rows among the newest failures.
 
-        Sets `reached` to the time to which they go back, or to None if they include all failures.
+        Sets `reached` to the time to which these failures go back, or to None if all are included.
         """
         failed = self.queryset.filter(state=State.FAILED)
         if self.query:
@@ -184,7 +187,7 @@ class DeliveryList(KeysetChangeList):
         return failed.filter(pk__in=Collected(rows.values("pk")[:limit]))
 
     def without_time(self, request: HttpRequest) -> tuple["QuerySet[Any]", dict[str, datetime]]:
-        """Return the rows that match all filters but the time filter, and the latter's conditions.
+        """Return the rows that match the other filters, and the conditions of the time filter.
 
         If a query has several upper (or lower) bounds on a column, SQLite uses the first one to
         find its place in an index, so only the tightest one is applied. On any page after the
@@ -220,12 +223,12 @@ def given_filters(request: HttpRequest) -> dict[str, str]:
 
 
 def since(time: datetime | None) -> dict[str, datetime]:
-    """Return the condition that a row is not older than `time`, or {} without a time."""
+    """Return the condition that a row is not older than `time`, or {} if no time is given."""
     return {"created_at__gte": time} if time else {}
 
 
 def narrowed(given: dict[str, str]) -> dict[str, Any] | None:
-    """Return the condition that the filters imply on the response class or on the state.
+    """Return the condition on the response class or on the state that the filters imply.
 
     Both columns have an index. Returns None if the filters imply no such condition.
     """

@@ -37,7 +37,7 @@ class CodeFilter(DropdownFilter):
     title, parameter_name = "last response", "code"
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
-        """Offer the classes of codes, and attempts without a response."""
+        """Offer the classes of status codes, and "none" for attempts without a response."""
         return [(name, name) for name in (SUCCEEDED, *CLASSES)]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
@@ -54,7 +54,7 @@ class CauseFilter(DropdownFilter):
     title = parameter_name = "cause"
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
-        """Offer the reasons, and the code if one is selected."""
+        """Offer every reason, and also the selected cause if it is a status code."""
         chosen = self.value()
         codes = [chosen] if chosen and is_code(chosen) else []
         return [(one, cause_in_words(one)) for one in [*codes, *filter(None, WORDS)]]

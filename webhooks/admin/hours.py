@@ -28,12 +28,12 @@ class Bar:
 
     @property
     def ok_top(self) -> int:
-        """Return the upper edge of the part for successes, which starts at the bottom."""
+        """Return the y coordinate of the top of the successes, which start at the bottom."""
         return HEIGHT - self.ok
 
     @property
     def failed_top(self) -> int:
-        """Return the upper edge of the part for failures, which is stacked on the successes."""
+        """Return the y coordinate of the top of the failures, which are on top of the successes."""
         return self.ok_top - self.failed
 
 
@@ -65,7 +65,7 @@ class Bars:
         ]
 
     def scaled(self, count: int) -> int:
-        """Return the height for a number of deliveries. Both parts together fit into the chart."""
+        """Return the height of a bar's part for a count. Both parts together fit into the chart."""
         return max(1, count * (HEIGHT - 1) // self.most) if count else 0
 
     @property

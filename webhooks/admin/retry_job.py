@@ -114,7 +114,7 @@ class RetryAllAdmin(ScopedAdmin):
 
 
 class RetryJobList(KeysetChangeList):
-    """The jobs of a page, each with its filter in words."""
+    """A page of retry jobs, each with its filter described in words."""
 
     def get_results(self, request: HttpRequest) -> None:
         """Read the names that the filters refer to, once for all jobs."""

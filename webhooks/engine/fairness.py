@@ -135,14 +135,15 @@ class Rotation:
         return chosen
 
     def _forget(self, waiting: list[Waiting]) -> None:
-        # Keep the endpoints to choose from: a forgotten one would seem to be least recently served.
+        # Keep the waiting endpoints and their accounts. If they were forgotten, they would rank as
+        # the least recently served.
         if len(self._served) > REMEMBERED:
             there = {one for each in waiting for one in (each.account_id, each.chatbot_id)}
             self._served = Counter({one: self._served[one] for one in there & set(self._served)})
 
 
 def _next(one: Waiting, threads: set[UUID], slots: Slots) -> Candidate | None:
-    """Take an endpoint's next delivery that may start beside those already chosen or in flight."""
+    """Take an endpoint's next delivery that may start alongside those chosen or in flight."""
     while one.due:
         candidate = one.due.popleft()
         if candidate.suspect and slots.suspects:

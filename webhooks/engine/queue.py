@@ -111,7 +111,7 @@ def keep_to_indexes() -> None:
 def glance() -> tuple[datetime | None, UUID | None]:
     """Return when the next attempt is due (None if there is none) and the newest delivery's id.
 
-    Waiting first attempts count as due since LONG_AGO.
+    A waiting first attempt counts as having been due since LONG_AGO.
     """
     [[due, newest]] = rows(GLANCE)
     return time_of(due), _id(newest) if newest else None

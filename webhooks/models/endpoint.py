@@ -12,7 +12,7 @@ FIRST_LIMIT = 2  # initial limit on attempts in flight, until successes raise it
 
 
 def all_events() -> list[str]:
-    """Return every event kind, the default subscription of an endpoint."""
+    """Return every event kind. By default, an endpoint subscribes to all of them."""
     return [event.value for event in Event]
 
 

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 VALID = timedelta(days=365)
-RENEWED = timedelta(days=7)  # a sink that starts within this time of the expiry renews both
+RENEWED = timedelta(days=7)  # a sink that starts this close to the expiry renews both files
 NAMES = (
     x509.DNSName("localhost"),
     x509.IPAddress(ipaddress.ip_address("127.0.0.1")),

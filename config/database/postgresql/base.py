@@ -44,8 +44,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def get_connection_params(self) -> dict[str, Any]:
         """Return Django's parameters, with psycopg's own loader for times.
 
-        psycopg's loader is written in C, Django's in Python. It returns times in the connection's
-        time zone, which Django sets to UTC.
+        psycopg's loader is faster, because it is written in C and Django's in Python. It returns
+        times in the connection's time zone, which Django sets to UTC.
         """
         params: dict[str, Any] = super().get_connection_params()
         params["context"] = with_loaders_in_c(params["context"])
@@ -99,7 +99,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 psycopg.ClientCursor(self.connection).executemany(sql, rows)
 
     def run_later(self, sql: str, values: list[Any]) -> None:
-        """Run a statement in one round trip with the next one or with COMMIT. Discards its result.
+        """Run a statement in the same round trip as the next one or COMMIT. Discards its result.
 
         Without PREPARED_STATEMENTS, runs the statement immediately.
         """
@@ -179,7 +179,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         super()._close()  # type: ignore[misc] # the stubs lack it
 
     def can_spare(self) -> bool:
-        """Return whether other threads can do without this thread's connection."""
+        """Return whether the pool can spare this thread's connection."""
         if self.inline or self.in_atomic_block or not self.pool:
             return False
         figures = self.pool.get_stats()
@@ -216,7 +216,7 @@ def with_loaders_in_c(adapters: AdaptersMap) -> AdaptersMap:
 
 
 def wait() -> float:
-    """Return how many seconds to wait for a pooled connection, and for its response."""
+    """Return how many seconds to wait for a pooled connection, or for a response on it."""
     return PATIENT_WAIT if outage.patient else WAIT
 
 

@@ -1,6 +1,6 @@
 """A connection that runs prepared statements itself, without psycopg's cursors.
 
-For a short statement, a cursor takes twice the CPU time.
+For a short statement, a cursor would take twice as much CPU time.
 """
 
 import select
@@ -39,7 +39,7 @@ class Connection(psycopg.Connection[Any]):
 
     @cached_property
     def later(self) -> list[Call]:
-        """Statements to send with the next one, or with COMMIT."""
+        """Statements to send together with the next one, or with COMMIT."""
         return []
 
     @cached_property
@@ -97,7 +97,7 @@ class Connection(psycopg.Connection[Any]):
             self.together([call for call in calls if call])
 
     def run_later(self, sql: str, values: list[Any]) -> None:
-        """Run a statement in one round trip with the next statement or with COMMIT.
+        """Run a statement in the same round trip as the next statement or COMMIT.
 
         If it fails, the next statement or COMMIT raises its error. Outside a transaction, there
         may be no next statement, so it runs immediately.
@@ -135,7 +135,7 @@ class Connection(psycopg.Connection[Any]):
     def call(self, sql: str, values: list[Any], until: float | None) -> Call | None:
         """Prepare a statement if necessary, and convert its values.
 
-        Returns None if the connection has already prepared MOST other statements.
+        Returns None if the statement is new and the connection has already prepared MOST others.
         """
         dumped = self.adapter.dump_sequence(values, FORMATS[: len(values)])
         known = sql, self.adapter.types

@@ -15,7 +15,7 @@ from config.database.inline import MustWait, inline
 from config.database.sqlite.write_queue import WriteQueue
 
 LONG = 10_000  # characters; a statement this long or longer is not cached
-WRITES = ("INSERT", "UPDATE", "DELETE", "REPLAC")  # the first six letters of writing statements
+WRITES = ("INSERT", "UPDATE", "DELETE", "REPLAC")  # first six letters of statements that write
 
 _queue = WriteQueue()  # one is enough, because there is only one database
 

@@ -38,7 +38,7 @@ class Command(RecordCommand):
         )
 
     def run(self, *, grace: timedelta, **_: Any) -> dict[str, Any]:
-        """Check all tables, with a progress bar. Returns how many gaps there are, also by kind."""
+        """Check all tables, with a progress bar. Returns the gap counts, in total and by kind."""
         self.found: dict[str, Gaps] = {}
         try:
             for _span in progress(

@@ -20,7 +20,7 @@ from tests.factories.tenant import Tenant
 from webhooks.models import Delivery, Endpoint, RetryJob
 
 FEW, MANY = 10, 10_000
-BOT, FORM, LIST = 25, 20, 10  # maximum queries for a chatbot's page, a form, a list
+BOT, FORM, LIST = 25, 20, 10  # maximum number of queries for a chatbot's page, a form and a list
 FEWER = {Account: 300, Chatbot: 300, Usage: 60}
 EARLIER = {
     "postgresql": "(template.month - ({n}) * interval '1 month')::date",

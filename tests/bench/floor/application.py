@@ -1,7 +1,7 @@
 """The floor of the API benchmark: a minimal server that answers six requests as the service does.
 
-The service's speed is compared with that of the floor, which is a plain WSGI callable for granian.
-It does only what every implementation must do for these requests: hash the key, check ownership,
+The service's speed is compared with that of the floor, a plain WSGI callable that granian runs. The
+floor does only what every implementation must do for these requests: hash the key, check ownership,
 count the call, read the rows or write them durably, and encode the body.
 """
 

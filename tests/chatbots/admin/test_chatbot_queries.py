@@ -26,7 +26,7 @@ from tests.factories.row import in_trail
 from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff, superuser
 
 MANY = 200  # the maximum number of rows in each list of a bot
-LISTED, FORM, BOT = 10, 20, 25  # maximum queries for a list, a form, a chatbot's page
+LISTED, FORM, BOT = 10, 20, 25  # maximum number of queries for a list, a form and a bot's page
 
 
 def fill(chatbot: Chatbot, rows: int) -> None:

@@ -1,4 +1,4 @@
-"""A change to a text, setting or model that affects prompts creates a version with its author."""
+"""A change to a text, setting or model that affects prompts creates a version naming its author."""
 
 from collections.abc import Callable
 from functools import partial

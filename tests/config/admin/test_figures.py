@@ -67,7 +67,7 @@ def count_activity(chatbot: Chatbot, now: datetime) -> None:
 
 @pytest.fixture
 def tenant(db: None) -> Tenant:
-    """A tenant whose large numbers are FIGURE or sums of FIGURE."""
+    """A tenant whose pages show large numbers: FIGURE, or sums of it."""
     tenant, now = Tenant("zebra"), timezone.now()
     Plan.objects.update(
         messages_per_minute=FIGURE,

@@ -68,7 +68,7 @@ def test_both_limits_refuse_as_if_they_were_counted_separately(api: Api, setting
 def used(chatbot: Chatbot) -> int:
     """Return how many calls have been counted for the chatbot's owner.
 
-    To read the number, this counts one more call and then gives it back.
+    To read the number, this counts one more call and then undoes that count.
     """
     [counted] = limits.increment(("user", str(chatbot.account.owner_id), settings.RATE_LIMIT_USER))
     assert counted

@@ -23,7 +23,7 @@ from tests.servers.processes import Web, wait_until
 from tests.servers.proxy import Proxy
 
 READS = [each for each in OPERATIONS if each.method == "GET"]
-SHORT = 0.4  # seconds; a thread waits longer than this for a locked row or for the cache
+SHORT = 0.4  # seconds; a request takes less unless it waits for a locked row or the cache
 for_sqlite = pytest.mark.skipif(not settings.EMBEDDED, reason="a commit may wait indefinitely")
 for_postgresql = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite's reads do not wait")
 

@@ -1,4 +1,4 @@
-"""A command that is interrupted with Ctrl-C keeps its finished work and reports how much it was."""
+"""A command that is interrupted with Ctrl-C keeps the work it has done, and reports how much."""
 
 import contextlib
 import os

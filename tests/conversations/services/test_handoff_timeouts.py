@@ -1,4 +1,4 @@
-"""Reminders about visitors who wait too long, and idle threads that return to the AI."""
+"""Reminders about visitors who wait too long, and the return of idle threads to the AI."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -8,7 +8,9 @@ from webhooks.engine.post import Outcome, post
 SECRET = "sixteen-letters!"
 BODY = '{"event":"NEW_LEAD","data":{"chatbotName":"Grüße"}}'.encode()
 AMPLE = 30.0  # seconds, for attempts that should not time out
-SLACK = 10.0  # extra seconds for a busy machine; less than a receiver takes if it is not cut off
+# Extra seconds for a busy machine. A slow receiver that is not cut off takes longer than this, so
+# the check still notices a timeout that does not work.
+SLACK = 10.0
 
 
 def send(url: str, *, body: bytes = BODY, timeout: float = AMPLE) -> Outcome:

@@ -1,4 +1,4 @@
-"""Neither the process's environment nor other attempts affect an attempt."""
+"""An attempt is affected neither by the process's environment nor by other attempts."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor

@@ -146,7 +146,7 @@ class Command(BaseCommand):
         to.flush()
 
     def tell(self, what: Arrival | Mishap, *, as_json: bool) -> None:
-        """Print a request, as text or as JSON, or report a mishap."""
+        """Print a request, as text or as JSON, or say why a connection or a request failed."""
         if isinstance(what, Mishap):
             self.stderr.write(what.text)
             return
