@@ -62,7 +62,7 @@ class InboxList(KeysetChangeList):
         self.params.pop(VIEW, None)
         self.filter_params.pop(VIEW, None)
         rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
-        if self.query:  # a search finds threads of all views
+        if self.query:  # a search covers the threads in all views
             return rows
         kept: QuerySet[Any] = VIEWS[self.view].keep(cast(ThreadQuerySet, rows), person(request))
         return kept
