@@ -84,10 +84,10 @@ POOL_USED = Gauge(
 )
 POOL_WAITS = Counter("chatbots_database_pool_waits", "Times a thread waited for a connection")
 POOL_SECONDS = Counter(
-    "chatbots_database_pool_wait_seconds", "Time that threads waited for a connection"
+    "chatbots_database_pool_wait_seconds", "Time threads spent waiting for a connection"
 )
 POOL_ERRORS = Counter(
-    "chatbots_database_pool_errors", "Times a thread got no connection from the pool"
+    "chatbots_database_pool_errors", "Times a thread failed to get a connection from the pool"
 )
 
 

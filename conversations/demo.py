@@ -54,23 +54,23 @@ On Sundays and public holidays we are closed.
 Our address is 12 Harbour Street, Springfield, five minutes from the central station.
 We deliver from Monday to Saturday, and orders placed by noon leave the same day.
 Delivery takes one to two days within the country and three to five days abroad.
-Delivery costs 4.90 euros, and nothing for orders above 40 euros.
+Delivery costs 4.90 euros and is free for orders above 40 euros.
 You can track your order with the link that we send when it leaves.
 We can cancel an order, or change its delivery address, until the parcel is packed.
 You can return anything within 30 days, and returns are free of charge.
 We send the refund within five working days of receiving your return.
 You can pay by card, with PayPal, by invoice, or in cash at the shop.
-Everything comes with a warranty of two years.
+Everything comes with a two-year warranty.
 Gift cards are available for any amount from 10 euros.
 There is a car park behind the shop, and parking is free for the first hour.
 You can call us on 555 0100 or write to hello@shop.example.
 """
 HELP_DESK_FACTS = """\
 Our support team is open Monday to Friday from 8:00 to 20:00 and on Saturdays from 9:00 to 13:00.
-On Sundays we are closed, and answer on Monday morning.
+We are closed on Sundays, and reply on Monday morning.
 Our address is 12 Harbour Street, Springfield.
 You can call us on 555 0101 or write to help@desk.example, and we reply within one working day.
-For a new password, follow "Forgot password" on the sign-in page; its link is valid for an hour.
+To reset your password, click "Forgot password" on the sign-in page; the link is valid for an hour.
 You can change your email address and your name on the "My account" page.
 You can delete your account on the "My account" page, and we erase your data within 30 days.
 Invoices are on the "Billing" page, and you can pay by card or by bank transfer.
@@ -82,8 +82,8 @@ We are open Tuesday to Sunday, for lunch from 12:00 to 14:30 and for dinner from
 On Mondays we are closed, and the kitchen takes its last orders at 22:00.
 Our address is 3 Market Square, Springfield, opposite the town hall.
 You can reserve a table for up to ten people here or on 555 0102, up to 60 days ahead.
-We hold a reserved table for 15 minutes, and you can cancel until two hours before.
-Our menu has eight vegetarian and five vegan dishes, and they are marked.
+We hold a reserved table for 15 minutes, and you can cancel up to two hours before.
+Our menu has eight vegetarian and five vegan dishes, all clearly marked.
 Every dish can be made without gluten or nuts: tell us about allergies when you order.
 Main courses cost between 14 and 26 euros, and the lunch menu costs 12.50 euros.
 You can pay by card or in cash.
@@ -91,7 +91,7 @@ We deliver within five kilometers from 18:00 to 21:30, and delivery costs 3 euro
 You can order takeaway until 21:30, and it is ready in 20 minutes.
 You can call us on 555 0102 or write to hello@table.example.
 There is a car park under Market Square, and parking costs 2 euros an hour.
-Children are welcome: we have highchairs and a menu for children.
+Children are welcome: we have highchairs and a children's menu.
 Dogs are welcome on the terrace.
 """
 Record = dict[str, Any]

@@ -243,7 +243,7 @@ class Dispatcher(threading.Thread):
                 with suppress(psycopg.Error):
                     outage.find_out(connection.get_connection_params(), within=0)
             if quiet >= (grace() if self.must_stop() else STUCK_AFTER):
-                die(f"no round has finished for {quiet} s")
+                die(f"no round has finished in {quiet} s")
 
     def stop(self) -> None:
         """Stop claiming, and release the claims whose tasks have not started."""
@@ -339,7 +339,7 @@ def carry_out(task: "Task[Any, Any]", *args: str) -> None:
 
 def die(reason: str) -> None:
     """End the process immediately. Its supervisor starts a new process, which takes over."""
-    logger.critical("this worker exits: %s", reason)
+    logger.critical("this worker is exiting: %s", reason)
     os._exit(os.EX_SOFTWARE)
 
 

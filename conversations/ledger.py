@@ -148,7 +148,7 @@ TABLES = (
         (
             Rule(
                 "message_without_delivery",
-                "a message whose event was due has no delivery",
+                "a message that should have caused an event has no delivery",
                 _message_without_delivery,
             ),
             Rule(
@@ -180,7 +180,7 @@ TABLES = (
         (
             Rule(
                 "chatbot_thread_count",
-                "a chatbot's stored number of threads is wrong",
+                "a chatbot's stored thread count is wrong",
                 _chatbot_thread_count,
             ),
         ),
@@ -191,7 +191,7 @@ TABLES = (
         (
             Rule(
                 "reply_owed_twice",
-                "a reply is still owed although the reply or a draft is stored",
+                "a reply is still marked as owed, although it or its draft is already stored",
                 _reply_owed_twice,
             ),
         ),

@@ -40,7 +40,7 @@ def check_ledger(claim: str) -> None:
     An incomplete check is due again one minute after this run began.
     """
     began, ended = timezone.now(), False
-    with left_if_locked("the check of the ledger"):
+    with left_if_locked("the ledger check"):
         ended = ledger.resume(time_budget.begin())
     again = timedelta(days=1) if ended else timedelta(minutes=1)
     PeriodicWork.objects.finish(CHECK_LEDGER, claim, next_due=began + again)

@@ -57,7 +57,7 @@ def tell_that_it_fails(endpoint: Endpoint) -> None:
         endpoint.chatbot.account,
         subject=f"{endpoint.chatbot.name}: the webhook has failed since {since}",
         body=(
-            f"The webhook of {endpoint.chatbot.name} to {host(endpoint)} does not work.\n\n"
+            f"{endpoint.chatbot.name}'s webhook to {host(endpoint)} is not working.\n\n"
             f"Failing since: {since}\n"
             f"Failures in a row: {endpoint.failures_in_a_row}\n"
             f"Last error: {last_error(endpoint)}\n"
@@ -74,7 +74,7 @@ def tell_that_it_works(endpoint: Endpoint) -> None:
         endpoint.chatbot.account,
         subject=f"{endpoint.chatbot.name}: the webhook works again",
         body=(
-            f"The webhook of {endpoint.chatbot.name} to {host(endpoint)} works again. "
+            f"{endpoint.chatbot.name}'s webhook to {host(endpoint)} is working again. "
             f"You were notified of the failure on {in_utc(endpoint.owner_told_at)}.\n\n"
             f"Last success: {in_utc(endpoint.last_success_at)}\n\n"
             "Deliveries that became FAILED in the meantime stay FAILED until they are retried.\n\n"

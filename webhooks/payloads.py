@@ -80,7 +80,7 @@ class NewMessage(Data):
             thread_id=new_id(),
             message_id=new_id(),
             role="user",
-            question="This is a test message. Does it arrive?",
+            question="This is a test message. Did it arrive?",
             answer=None,
             sources=[],
             created_at=datetime.now(UTC),

@@ -81,7 +81,9 @@ def _carry_out(work: Work) -> None:
         if not is_shortage(error):
             raise
         logger.warning(
-            "attempts wait: this machine lacks resources (%s)", error, extra={"bounded": True}
+            "attempts are delayed: this machine is short of resources (%s)",
+            error,
+            extra={"bounded": True},
         )
         release_connection()
         threading.Event().wait(BREATHER)

@@ -81,8 +81,8 @@ class AccountAdmin(AccountRows):
     inlines = (MembershipInline, InvitationInline, UsageInline)
     change_form_outer_before_template = "admin/accounts/account_head.html"
     empty_text = (
-        "There are no accounts that you manage. To manage one, ask its owner or a super admin to "
-        "change your role."
+        "You do not manage any accounts. To manage one, ask its owner or a super admin to change "
+        "your role."
     )
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Account]":

@@ -28,7 +28,7 @@ KEY_WARNING = (
     "the key on your server."
 )
 REVOKED = "Calls with a revoked key are refused immediately. This cannot be undone."
-NOT_ROTATABLE = "{} cannot be rotated: it does not work, or it has already been replaced"
+NOT_ROTATABLE = "{} cannot be rotated: it is not a working key, or it has already been replaced"
 
 
 def holders(request: HttpRequest) -> "QuerySet[User]":

@@ -82,7 +82,7 @@ class RotateForm(forms.Form):
     """How long the replaced key keeps working."""
 
     grace = forms.TypedChoiceField(
-        label="Grace period of the old key",
+        label="Grace period for the old key",
         choices=list(GRACE.items()),
         coerce=int,
         initial=24,

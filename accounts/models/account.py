@@ -88,7 +88,7 @@ class Account(Row):
         max_length=SHORT,
         blank=True,
         validators=[validate_hours],
-        help_text=f"When reminders are sent, such as {EXAMPLE} (overnight). "
+        help_text=f"The hours when reminders are sent, such as {EXAMPLE} (overnight). "
         "Leave empty to send them at any time.",
     )
     time_zone = models.CharField(

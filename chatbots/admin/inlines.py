@@ -185,7 +185,7 @@ class LocalizationInline(LinkedInline):
     empty_text = "There are no text sets yet."
     fields = readonly_fields = ("linked_locale", "complete", CHANGED)
 
-    @admin.display(description="texts in its language")
+    @admin.display(description="texts in this language")
     def complete(self, row: Localization) -> str:
         """Show how many of the texts exist in the set's language."""
         return completeness(row)

@@ -77,9 +77,9 @@ class LlmModelAdmin(SharedRows):
         failed = f"failed at least {SKIPPED_AFTER} times in a row"
         if first != model:
             until = f"{model.skipped_until:%H:%M:%S} UTC"
-            return f"{failed}; skipped until {until}, then tried once; {first} answers"
+            return f"{failed}; skipped until {until}, then tried once; meanwhile, {first} answers"
         if others:
-            return f"{failed}; the next reply tries it again"
+            return f"{failed}; the next reply will try it again"
         return f"{failed}; still asked, because no active model follows it"
 
     def get_urls(self) -> list[URLPattern]:

@@ -103,7 +103,7 @@ class LocalizationAdmin(ChatbotRows):
 
         js = ("pages/texts.js", "pages/unsaved.js")
 
-    @admin.display(description="texts in its language")
+    @admin.display(description="texts in this language")
     def complete(self, row: Localization) -> str:
         """Show how many of the texts exist in the set's language."""
         return completeness(row)

@@ -83,7 +83,10 @@ class WhyForm(forms.Form):
                 known.filter(pk=found.pk).exists()
                 or ChatbotMember.objects.filter(chatbot=chatbot, user=found).exists()
             ):
-                self.add_error("email", f"no such person in {chatbot.account} or on {chatbot}")
+                self.add_error(
+                    "email",
+                    f"no such person in {chatbot.account} or among those added to {chatbot}",
+                )
             given |= {"user": found}
         return given
 
@@ -139,7 +142,10 @@ def in_the_admin(user: User) -> str:
     if not user.is_staff:
         return "They cannot sign in to the admin: “may use the admin” is off."
     if user.is_superuser:
-        return "In the admin, superusers may do everything. In the API, their roles decide."
+        return (
+            "In the admin, superusers may do everything. "
+            "In the API, they may do only what their roles and permissions allow."
+        )
     groups = ", ".join(user.groups.values_list("name", flat=True)) or "none"
     return f"They can sign in to the admin. What they can open depends on their groups: {groups}."
 

@@ -75,5 +75,5 @@ class InstructionChoice(Shape):
         Instruction,
         "instruction",
         required=False,
-        help_text="The text of a new instruction; required if no instruction has the title.",
+        help_text="The text of a new instruction; required if no instruction has that title.",
     )

@@ -24,7 +24,7 @@ PAGES = {
     404: ("Page not found", "The URL is wrong, or the object was deleted."),
     405: (
         "This page cannot be opened directly",
-        "The URL belongs to a button. Go back and press the button.",
+        "This URL works only through a button. Go back and press the button.",
     ),
     413: ("The form is too large", "Go back and shorten it: what you typed is still there."),
     429: ("Too many requests", "Wait a minute, then try again."),

@@ -134,7 +134,7 @@ def on_the_wire(value: Any) -> str:
         return f"{value.astimezone(datetime.UTC).isoformat(timespec='milliseconds')[:-6]}Z"
     if isinstance(value, UUID):
         return str(value)
-    raise TypeError(f"{type(value).__name__} has no form on the wire")
+    raise TypeError(f"{type(value).__name__} cannot be encoded as JSON")
 
 
 def stored_time(text: str) -> str:

@@ -39,7 +39,9 @@ class Outage:
             self.under_way = True
         CACHE_OUTAGES.inc()
         CACHE_UP.set(0)
-        logger.error("rates are not limited: the cache does not answer (%s)", type(error).__name__)
+        logger.error(
+            "rate limits are not enforced: the cache does not answer (%s)", type(error).__name__
+        )
         threading.Thread(target=self.watch, name="cache-watch", daemon=True).start()
 
     def watch(self) -> None:
@@ -53,7 +55,7 @@ class Outage:
         with self.lock:
             self.under_way = False
         CACHE_UP.set(1)
-        logger.warning("rates are limited again: the cache answers")
+        logger.warning("rate limits are enforced again: the cache answers")
 
     def cache_answers(self) -> bool:
         """Return whether the cache answers now. If it does not, an outage begins."""

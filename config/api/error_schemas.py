@@ -27,7 +27,7 @@ FAULT: Schema = {
         "path": {
             "type": "array",
             "items": {"type": "string"},
-            "description": "The field names and list positions that lead to the fault; empty "
+            "description": "The field names and list positions that locate the fault; empty "
             "if it concerns the whole body.",
         },
         "message": {"type": "string"},
@@ -68,7 +68,8 @@ def error_schema(description: str, **more: Schema) -> Schema:
         "message": {"type": "string", "description": "A human-readable text."},
         "code": {
             "type": "string",
-            "description": f"A machine-readable code, if documented: {', '.join(sorted(codes()))}.",
+            "description": "A machine-readable code, which only some errors have: "
+            f"{', '.join(sorted(codes()))}.",
             "x-open-point": ["code-field", "code-status"],
         },
     }

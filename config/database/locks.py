@@ -129,7 +129,9 @@ def left_if_locked(what: str) -> Iterator[None]:
         if not is_lock_timeout(error):
             raise
         logger.warning(
-            "%s waits for a row that another session has locked", what, extra={"bounded": True}
+            "%s is postponed: it needs a row that another session has locked",
+            what,
+            extra={"bounded": True},
         )
 
 

@@ -129,7 +129,7 @@ class Statement:
         slots = {part.name: part for part in self.parameters if isinstance(part, Slot)}
         for part in self.parameters:
             if isinstance(part, Slot) and part.form != slots[part.name].form:
-                raise TypeError(f"the values of {part.name} must have the same form")
+                raise TypeError(f"all slots named {part.name} must have the same form")
         return slots
 
     def values(self, given: Mapping[str, Any], database: Any) -> list[Any]:
@@ -204,7 +204,7 @@ def compile_insert(insert: Insert, database: Any) -> Statement:
     """Compile an INSERT. Raises TypeError for a model that needs Django's own way of saving."""
     returned = [field for field in insert.model._meta.db_returning_fields if not field.generated]
     if insert.model.save is not Model.save or returned:
-        raise TypeError(f"{insert.model.__name__} has its own save(), or columns to read back")
+        raise TypeError(f"{insert.model.__name__} overrides save() or has columns to read back")
     fields = stored_fields(insert.model)
     places = [
         {
@@ -315,7 +315,7 @@ def making(rows: "QuerySet[Any, Any]", compiler: Any) -> Callable[[Row], Any]:
     if kind is ValuesIterable:
         names = [*rows.query.values_select, *rows.query.annotation_select]
         return lambda row: dict(zip(names, row, strict=True))
-    raise TypeError(f"a prepared statement cannot make {kind.__name__}")
+    raise TypeError(f"a prepared statement does not support {kind.__name__}")
 
 
 def making_instances(compiler: Any) -> Callable[[Row], Any]:

@@ -74,7 +74,7 @@ class _Bounded:
             )
         if self.left < HEAD_BYTES and not line.endswith(b"\n"):
             # http.client would treat the end of the connection as the end of the head.
-            raise http.client.RemoteDisconnected("closed within a response head")
+            raise http.client.RemoteDisconnected("closed partway through the response head")
         return line
 
     def close(self) -> None:

@@ -230,7 +230,7 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
     id_columns = ("pk",)
     uncounted = ("handoffs",)
     search_fields = ("pk",)
-    search_help_text = "words of a message, a name, an email address, a tag or a complete id"
+    search_help_text = "words from a message, a name, an email address, a tag or a complete id"
     empty_text = "There are no conversations in this view."
 
     class Media:

@@ -92,7 +92,7 @@ class HistoryQuery(Shape):
     before = Identifier(
         required=False,
         help_text="The id of a message; only older messages are returned.",
-        error_messages={"invalid": "Expected the id of a message of this thread"},
+        error_messages={"invalid": "Expected the id of a message in this thread"},
     )
 
 

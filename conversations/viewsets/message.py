@@ -85,7 +85,7 @@ class MessageViewSet(ChatbotViewSet):
         older = before is not None
         records = PAGE.records(messages, limit, older, before=before, **given)
         if before and not (records or self.rows().filter(thread=thread, pk=before).exists()):
-            raise InvalidRequest.at(["before"], "Expected the id of a message of this thread")
+            raise InvalidRequest.at(["before"], "Expected the id of a message in this thread")
         shown, cursor = history.cut(records, limit)
         return {"messages": shown, "thread": states[0], "pagination": cursor}
 

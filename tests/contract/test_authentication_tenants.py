@@ -125,7 +125,7 @@ UNKNOWN_CURSOR = {
     "success": False,
     "message": "request body is not valid",
     "code": "REQUEST_VALIDATION_FAILED",
-    "errors": [{"path": ["before"], "message": "Expected the id of a message of this thread"}],
+    "errors": [{"path": ["before"], "message": "Expected the id of a message in this thread"}],
 }
 
 

@@ -16,7 +16,7 @@ from tests.servers.processes import Web, wait_until
 
 pytestmark = [pytest.mark.proves("Limits"), pytest.mark.django_db(transaction=True)]
 
-OPEN = "rates are not limited: the cache does not answer"
+OPEN = "rate limits are not enforced: the cache does not answer"
 
 
 @pytest.fixture
@@ -89,6 +89,6 @@ def test_without_its_cache_the_api_works_with_open_limits_and_enforced_quotas(
             broker.start()
         else:
             broker.running.send_signal(signal.SIGCONT)
-        wait_until(lambda: "rates are limited again" in web.said(), told=web.said)
+        wait_until(lambda: "rate limits are enforced again" in web.said(), told=web.said)
         assert callers.get("/readyz").json()["status"] == "ok"
         wait_until(lambda: callers.get("/api/v1/chatbots").status_code == 429, told=web.said)

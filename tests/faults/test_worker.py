@@ -27,7 +27,7 @@ DEATHS = 3  # how many workers are killed
 # an idle machine, it is about 2.
 TAKEN_OVER = 3.0
 # How a worker logs a shortage of file descriptors: for a connection to the receiver, or to SQLite
-SHORTAGE = ("attempts wait", "unable to open database file")
+SHORTAGE = ("attempts are delayed", "unable to open database file")
 
 
 def have_ended(count: int, state: str = "SUCCESS") -> Callable[[], bool]:

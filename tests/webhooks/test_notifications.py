@@ -168,7 +168,7 @@ class TestWords:
         assert "2026-03-01 08:30 UTC" in mail.subject
         for wanted in (
             str(endpoint.chatbot),
-            "to hooks.example.com does",
+            "to hooks.example.com is not working",
             "Failing since: 2026-03-01 08:30 UTC\n",
             "Failures in a row: 7\n",
             "Last error: response 503\n",
@@ -190,7 +190,11 @@ class TestWords:
         works(fails_for(ONE_HOUR, owner_told_at=BEGAN + ONE_HOUR))
         tell_owners()
         body = Mail.objects.get().body
-        for wanted in ("hooks.example.com works again", "2026-03-01 09:30", "2026-03-01 10:30"):
+        for wanted in (
+            "hooks.example.com is working again",
+            "2026-03-01 09:30",
+            "2026-03-01 10:30",
+        ):
             assert wanted in body
         assert "until they are retried" in body
         assert "hush" not in body

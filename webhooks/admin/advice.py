@@ -15,13 +15,13 @@ CODES = {
     range(403, 404): "The receiver refuses the token: compare the secret on both sides.",
     range(404, 405): "The receiver has nothing at this address: check the URL.",
     range(410, 411): "The receiver no longer has anything at this address: check the URL.",
-    range(400, 500): "The receiver does not accept the request: its response may give the reason.",
+    range(400, 500): "The receiver rejected the request: its response may say why.",
     range(500, 600): "The receiver failed: look at its own log.",
 }
 REACHABLE = "Check that the receiver is running and accepts connections from outside."
-CERTIFICATE = "Install a valid certificate on the receiver, with its whole chain."
-NAME = "Check that the host name is correct and resolves everywhere."
-INTERRUPTED = "A worker stopped unexpectedly three times during an attempt: retry."
+CERTIFICATE = "Install a valid certificate on the receiver, with its full chain."
+NAME = "Check that the host name is correct and can be resolved from outside."
+INTERRUPTED = "Three attempts were cut short because a worker stopped unexpectedly: retry."
 REASONS: dict[str, str] = {
     Reason.TIMEOUT: "The receiver must respond within {seconds:g} s: respond first, work later.",
     Reason.URL_NOT_ALLOWED: "Enter a public https address, or add the receiver's network to "
@@ -36,8 +36,7 @@ REASONS: dict[str, str] = {
     Reason.CONNECTION_FAILED: REACHABLE,
     Reason.CERTIFICATE_EXPIRED: CERTIFICATE,
     Reason.CERTIFICATE_NAME: CERTIFICATE,
-    Reason.CERTIFICATE_NOT_TRUSTED: f"{CERTIFICATE[:-1]}, "
-    "or add its authority to WEBHOOK_CA_BUNDLE.",
+    Reason.CERTIFICATE_NOT_TRUSTED: f"{CERTIFICATE[:-1]}, or add its CA to WEBHOOK_CA_BUNDLE.",
     Reason.TLS_FAILED: CERTIFICATE,
     Reason.ANSWER_NOT_UNDERSTOOD: "The receiver must respond with HTTP: check the URL and port.",
     Refusal.WEBHOOK_DELETED: "Set up a webhook for the chatbot, then retry.",

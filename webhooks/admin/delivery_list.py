@@ -112,7 +112,7 @@ class DeliveryList(KeysetChangeList):
             return ""
         if self.reached:
             time = f"{self.reached:%Y-%m-%d %H:%M:%S} UTC"
-            return f"No deliveries match among the newest ones, back to {time}."
+            return f"No matches among the newest deliveries, back to {time}."
         if BESIDE in self.counts:
             count = in_words(self.counts[BESIDE], cap=COUNTED)
         else:

@@ -36,7 +36,7 @@ class SecretForm(forms.Form):
         strip=False,
         # A password widget, because Django does not render its value when a form is rejected.
         widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"}),
-        help_text=f"At least {MIN_LENGTH} visible characters; only with “Use my own”",
+        help_text=f"Only with “Use my own”: at least {MIN_LENGTH} ASCII characters, without spaces",
     )
 
     def clean(self) -> dict[str, Any]:

@@ -324,5 +324,5 @@ class EndpointPageAdmin(ScopedAdmin):
         except service.ConfigurationError as error:
             messages.error(request, f"Not sent: {error}")
             return HttpResponseRedirect(page_url(chatbot_id))
-        say_begun(request, "The sample is on its way; its result appears under Test")
+        say_begun(request, "The sample is on its way; the result will appear under Test")
         return HttpResponseRedirect(f"{page_url(chatbot_id)}?test={delivery.pk}#test")

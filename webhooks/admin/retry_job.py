@@ -32,14 +32,14 @@ COLORS = {"RUNNING": "info", "STOPPED": "warning", "DONE": "success"}
 FASTEST = 100  # maximum deliveries a second per endpoint
 NOTHING = "No FAILED deliveries match this filter. Tests and erased deliveries are excluded."
 LISTED = 20  # maximum number of endpoints that a page lists
-HELD = "The job waits while SENDING=off; when sending is on again, it continues at its pace"
+HELD = "The job waits while SENDING=off; when sending is on again, it resumes at the chosen pace"
 
 
 class SpeedForm(forms.Form):
     """The pace of a retry job."""
 
     per_second = forms.IntegerField(
-        label="Deliveries a second per endpoint",
+        label="Deliveries per second for each endpoint",
         min_value=1,
         max_value=FASTEST,
         initial=PER_SECOND,

@@ -152,7 +152,7 @@ class Migration(migrations.Migration):
                 ('updated_at', models.DateTimeField(auto_now=True)),
                 ('by', models.CharField(max_length=255, verbose_name='started by')),
                 ('filter', models.JSONField()),
-                ('per_second', models.PositiveIntegerField(verbose_name='deliveries a second per endpoint')),
+                ('per_second', models.PositiveIntegerField(verbose_name='deliveries per second for each endpoint')),
                 ('failed_before', models.DateTimeField()),
                 ('expected', models.PositiveIntegerField()),
                 ('state', models.CharField(choices=[('RUNNING', 'Running'), ('STOPPED', 'Stopped'), ('DONE', 'Done')], default='RUNNING', max_length=10)),

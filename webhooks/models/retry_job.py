@@ -21,7 +21,7 @@ class RetryJob(Row):
 
     by = models.CharField("started by", max_length=SHORT)
     filter = models.JSONField()  # as Selection.as_json returns it
-    per_second = models.PositiveIntegerField("deliveries a second per endpoint")
+    per_second = models.PositiveIntegerField("deliveries per second for each endpoint")
     failed_before = models.DateTimeField()
     expected = models.PositiveIntegerField()  # deliveries that matched at the job's start; capped
     state = models.CharField(max_length=10, choices=JobState.choices, default=JobState.RUNNING)

@@ -57,7 +57,7 @@ def _are_good(kept: Certificates) -> bool:
 
 def _make(kept: Certificates) -> None:
     authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    issuer = _name("webhook_sink of one machine")
+    issuer = _name("webhook_sink local CA")
     authority = (
         _builder(issuer, issuer, authority_key.public_key(), issuer_key=authority_key.public_key())
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)

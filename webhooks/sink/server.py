@@ -247,4 +247,4 @@ def _advice(error: ssl.SSLError) -> str:
         case "UNEXPECTED_EOF_WHILE_READING" | None:
             return ""
         case reason:
-            return f"the TLS handshake of a caller failed: {reason.replace('_', ' ').lower()}"
+            return f"a caller's TLS handshake failed: {reason.replace('_', ' ').lower()}"

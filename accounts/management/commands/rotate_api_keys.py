@@ -29,7 +29,8 @@ class Command(RecordCommand):
 
     help = (
         "Replace working API keys with new ones. The old keys stop working after the grace period. "
-        "Keys that an earlier rotation replaced also stop working by then, and get no new key."
+        "Keys already replaced by an earlier rotation also stop working by then, and are not "
+        "replaced again."
     )
 
     def arguments(self, parser: CommandParser) -> None:

@@ -33,8 +33,8 @@ class Command(RecordCommand):
             type=seconds,
             default=GRACE,
             metavar="SECONDS",
-            help="skip messages stored within this many seconds before now or after a"
-            " configuration change (default: 300)",
+            help="skip messages stored in the last SECONDS seconds, or in the SECONDS seconds after"
+            " a configuration change (default: 300)",
         )
 
     def run(self, *, grace: timedelta, **_: Any) -> dict[str, Any]:

@@ -142,7 +142,7 @@ def test_a_model_can_name_only_variables_for_keys(name: str, accepted: bool) -> 
 
 
 FAILED = f"failed at least {SKIPPED_AFTER} times in a row"
-SKIPS = f"{FAILED}; skipped until 12:00:00 UTC, then tried once;"
+SKIPS = f"{FAILED}; skipped until 12:00:00 UTC, then tried once; meanwhile,"
 PAST, FUTURE = datetime(2000, 1, 1, tzinfo=UTC), datetime(2999, 1, 1, 12, tzinfo=UTC)
 HEALTHY, INACTIVE, SKIPPED, DUE = (
     {"failures_in_a_row": SKIPPED_AFTER - 1},
@@ -159,7 +159,7 @@ HEALTHY, INACTIVE, SKIPPED, DUE = (
         (HEALTHY, HEALTHY, HEALTHY, "asked first"),
         (HEALTHY, INACTIVE, INACTIVE, "asked"),
         (SKIPPED, INACTIVE, INACTIVE, f"{FAILED}; still asked, because no active model follows it"),
-        (DUE, HEALTHY, HEALTHY, f"{FAILED}; the next reply tries it again"),
+        (DUE, HEALTHY, HEALTHY, f"{FAILED}; the next reply will try it again"),
         (SKIPPED, HEALTHY, HEALTHY, f"{SKIPS} Second answers"),
         (SKIPPED, INACTIVE, HEALTHY, f"{SKIPS} Third answers"),
         (SKIPPED, SKIPPED, SKIPPED, f"{SKIPS} Third answers"),

@@ -260,7 +260,7 @@ def test_a_search_finds_threads_of_all_views_and_quotes_the_hit(
     assert titles(client, f"?q={new.pk}") == ["new"]
     nothing = client.get(f"{INBOX}?q=refund").content.decode()
     assert "Nothing matches this search" in nothing
-    assert "words of a message" in nothing
+    assert "words from a message" in nothing
 
 
 def test_a_search_reports_that_there_are_more_hits(client: Client, chatbot: Chatbot) -> None:

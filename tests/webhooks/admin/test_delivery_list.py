@@ -178,7 +178,7 @@ def test_a_page_without_matches_says_how_far_it_looked(
         when = datetime(2026, 3, 1, 8, 59 - number, tzinfo=UTC)
         Delivery.objects.filter(pk=row.pk).update(created_at=when)
     text = client.get(f"{LOG}?event__exact=NEW_LEAD").text
-    assert "among the newest ones, back to 2026-03-01 08:34:00 UTC" in text  # the 26th row
+    assert "among the newest deliveries, back to 2026-03-01 08:34:00 UTC" in text  # the 26th row
     assert ">Look further back</a>" in text
 
 
