@@ -17,7 +17,7 @@ from tests.house.source import PACKAGES, ROOT, modules, place, tree
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DEFINITIONS = (ast.ClassDef, *FUNCTIONS)
-# Base classes of app configs and commands. Their subclasses only implement an interface of Django.
+# Base classes of app configs and commands. Their subclasses only implement a Django interface.
 OF_DJANGO = ("AppConfig", "BaseCommand", "RecordCommand")
 FILLERS = frozenset(
     """
