@@ -6,8 +6,8 @@ with receivers. Instead, three rules keep slots free for healthy endpoints:
 
 1. Each endpoint has a limit on its attempts in flight, across all workers (see `health`).
 2. Slow endpoints, which have never been tried or whose last attempt timed out, share at most half
-   of a worker's slots. An endpoint, slow or not, gets another slot only if it does not already hold
-   more slots than are free.
+   of a worker's slots. An endpoint that already holds more slots than are still free gets no
+   further slot, whether it is slow or not.
 3. The account with the fewest attempts in flight goes first, and within it the endpoint with the
    fewest.
 """
