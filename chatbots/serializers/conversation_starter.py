@@ -1,4 +1,4 @@
-"""The wire formats of a conversation starter, which can be any object. Open point: starters."""
+"""The wire formats of conversation starters. A starter can be any object. Open point: starters."""
 
 from typing import Any
 

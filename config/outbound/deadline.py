@@ -70,7 +70,7 @@ class _Timed(socket.socket):
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
         with _armed(self, doing=WAITING):
             count = super().recv_into(*args, **kwargs)
-        if count:  # 0 bytes mean the end of the connection
+        if count:  # receiving 0 bytes means that the connection has ended
             self.heard = time.monotonic()
         return count
 

@@ -112,8 +112,8 @@ def get(web: Web, path: str, key: str = "") -> tuple[int, float]:
 def test_a_read_that_starts_again_in_a_thread_is_counted_once(
     web: Web, api: Api, chatbot: Chatbot
 ) -> None:
-    # A thread answers the first request, then offers its connection to the event loop. The first
-    # request with the other key begins on the event loop, which must not record the key's use.
+    # A thread answers the first request, then offers its connection to the event loop. When `other`
+    # first uses its key, the event loop must not record that use, so the request moves to a thread.
     other = caller(chatbot.account.owner)
     keys = [api.key] * 2 + [other.key] * 5
     assert [get(web, "/api/v1/chatbots", key)[0] for key in keys] == [200] * 6 + [429]
