@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 HTTPProtocol = Any  # granian's type hints lack this class, and some methods of its headers
 
-DISCARDED = 8 * 1024 * 1024  # bytes of an oversized body that are read and discarded
+DISCARDED = 8 * 1024 * 1024  # maximum bytes beyond a body's limit to read and discard
 SMALL = 16 * 1024  # bytes of each body that do not count toward HELD
 STALLED = 60.0  # seconds without progress before a streamed response is abandoned
 HELD = 64 * 1024 * 1024  # maximum bytes of all pending bodies together

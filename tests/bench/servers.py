@@ -7,9 +7,7 @@ tests/bench/floor.
 import contextlib
 import os
 import socket
-import sys
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from django.conf import settings
@@ -117,7 +115,3 @@ def environment_without_servers() -> dict[str, str]:
     """Return the environment of a run on the embedded default."""
     ours = {"TEST_DATABASE_URL", "TEST_REDIS_URL", "TEST_STATE_DIR"}
     return {name: value for name, value in os.environ.items() if name not in ours}
-
-
-Figures = dict[str, Any]
-PYTHON = sys.executable

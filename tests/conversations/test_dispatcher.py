@@ -149,7 +149,7 @@ def test_a_task_that_begins_while_sending_is_off_releases_its_claim(
 
 
 class TestPeriodicWork:
-    """The rows that schedule periodic work, each of which one process at a time may claim."""
+    """The rows that schedule periodic work. Only one process at a time may claim a row."""
 
     pytestmark = pytest.mark.django_db
 

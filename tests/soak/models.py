@@ -43,7 +43,7 @@ FAULTS = {
 
 
 class Faulty(ModelServer):
-    """Models, each of which fails on every other request. The failures cycle through FAULTS."""
+    """Models that each fail on every other request. The failures cycle through FAULTS."""
 
     def __init__(self) -> None:
         super().__init__()
