@@ -30,8 +30,8 @@ START = timedelta(seconds=3)  # lifetime of a claim whose attempt has not begun
 # of the attempt's result can be retried.
 MARGIN = timedelta(seconds=20)
 WINDOW, WINDOWS = 128, 8  # endpoints read at a time (a window), and maximum windows per claim
-# Minimum and maximum number of due deliveries to read per endpoint and lane (see `Lane`). The fewer
-# endpoints are waiting, the more deliveries are read for each.
+# Minimum and maximum number of due deliveries to read per endpoint and lane (see `Lane`). Twice as
+# many are read as could start, because some may have to wait for others of their threads.
 LEAST_READ, MOST_READ = 8, 64
 ENDPOINTS = NAMESPACE + 1  # namespace of the endpoints' advisory locks
 # PostgreSQL receives these statements in one request and runs them as one transaction, so no lock
@@ -94,7 +94,8 @@ def _choose(slots: Slots) -> list[tuple[Waiting, Candidate]]:
         waiting, last = queue.window(_place, WINDOW, current_time)
         _place = last or queue.NOBODY
         if able := [one for one in waiting if slots.admit(one)]:
-            each = max(LEAST_READ, min(MOST_READ, 2 * slots.free // len(able)))
+            room = max(one.limit - one.in_flight for one in able)
+            each = max(LEAST_READ, min(MOST_READ, 2 * room, 2 * slots.free // len(able)))
             queue.read_due(able, each, current_time)
             if chosen := _rotation.choose(able, slots):
                 return chosen

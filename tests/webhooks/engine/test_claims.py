@@ -1,6 +1,6 @@
 """Claims on deliveries, and the order in which deliveries start."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
@@ -202,6 +202,20 @@ class TestOrder:
         assert queue.glance()[0] == later
         DeliveryFactory(chatbot=endpoint.chatbot)
         assert queue.glance()[0] == LONG_AGO
+
+    def test_a_claim_reads_only_twice_as_many_deliveries_as_may_start(
+        self, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        DeliveryFactory.create_batch(40, chatbot=endpoint.chatbot)
+        read_due, read = queue.read_due, []
+
+        def count(waiting: list[Waiting], each: int, current_time: datetime) -> None:
+            read_due(waiting, each, current_time)
+            read.extend(len(one.due) for one in waiting)
+
+        monkeypatch.setattr(queue, "read_due", count)
+        claimed = claims.claim(ME, slots=100)
+        assert (len(claimed), read) == (8, [16])
 
     def test_a_long_queue_of_one_endpoint_hides_no_other_endpoint(self, endpoint: Endpoint) -> None:
         row = DeliveryFactory(chatbot=endpoint.chatbot)
