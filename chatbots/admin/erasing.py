@@ -7,6 +7,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.contrib.admin.models import DELETION, LogEntry
 from django.contrib.contenttypes.models import ContentType
+from django.db import transaction
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -119,8 +120,9 @@ class Erasing(ScopedAdmin):
             object_repr=self.name_in_trail(row)[:200],
             action_flag=DELETION,
         )
-        if self.erase(row):
-            entry.save()
+        with transaction.atomic():
+            if self.erase(row):
+                entry.save()
         messages.success(request, f"The {self.opts.verbose_name} was deleted")
         return HttpResponseRedirect(reverse(self.url_of("changelist")))
 

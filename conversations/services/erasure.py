@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -53,7 +54,7 @@ def erase_thread(thread_id: UUID) -> bool:
             total_sessions=Greatest(F("total_sessions") - 1, 0),
             total_messages=Greatest(F("total_messages") - thread.visitor_messages_count, 0),
         )
-    _erase_unsent([thread_id])
+        transaction.on_commit(partial(_erase_unsent, [thread_id]))
     return True
 
 
@@ -74,7 +75,7 @@ def erase_visitor(visitor_id: UUID) -> bool:
         # Free the visitor's id, so that API callers can use it for another visitor.
         contact = {"external_id": f"erased {visitor_id}", "name": "", "email": "", "phone": ""}
         Visitor.objects.filter(pk=visitor_id).update(**contact, **erased())
-    _erase_unsent(keys)
+        transaction.on_commit(partial(_erase_unsent, keys))
     return True
 
 
@@ -191,8 +192,8 @@ def _delete_empty(threads: "QuerySet[Any]") -> None:
 def _delete_chatbot(chatbot_id: UUID) -> Iterator[None]:
     """Delete a chatbot and everything that depends on it, in batches.
 
-    The chatbot's row stays as long as the log contains its deliveries or one of its threads is
-    locked. A later run then tries again.
+    If the log still contains its deliveries, or one of its threads is locked, the chatbot's row
+    stays and a later run tries again.
     """
     # Delete the endpoint first, so that pending deliveries are no longer sent.
     with disable_auditlog():  # the audit trail recorded the deletion when the chatbot was hidden

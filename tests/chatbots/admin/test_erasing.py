@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
+from django.db import OperationalError
 from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
@@ -85,6 +86,21 @@ def test_only_the_first_of_two_deletions_of_a_row_is_logged(
     for each in (first, second):
         assert shown.delete_now(page, each).status_code == 302
     assert LogEntry.objects.count() == 1
+
+
+@pytest.mark.parametrize("model", KINDS, ids=lambda model: model.__name__)
+def test_a_row_whose_deletion_cannot_be_logged_is_kept(
+    tenant: Tenant, model: type[Model], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise OperationalError
+
+    client, row = client_of(tenant, "owner"), row_of(tenant, model)
+    monkeypatch.setattr(LogEntry, "save", fail)
+    with pytest.raises(OperationalError):
+        client.post(at(row), {"name": "mine bot"})
+    assert model.objects.filter(pk=row.pk).exists()
+    assert all(row.body for row in Delivery.objects.all())
 
 
 @pytest.mark.parametrize("model", KINDS, ids=lambda model: model.__name__)
