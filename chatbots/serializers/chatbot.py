@@ -39,13 +39,13 @@ class ChatbotRecord(Record):
 
 
 class MyChatbotRecord(Record):
-    """A chatbot with the caller's role on it."""
+    """A chatbot with the caller's role in it."""
 
     chatbot_id = Identifier(source="id")
     user_chatbot_role = Text(
         source="caller_role",
         allow_null=True,
-        help_text="The caller's role on the chatbot; null if the caller was not added to it.",
+        help_text="The caller's role in the chatbot; null if the caller was not added to it.",
     )
     open_points = {"user_chatbot_role": ["roles", "my-chatbots"]}
 
