@@ -27,7 +27,7 @@ class Action(StrEnum):
 
 
 CHATBOT_VIEW = "CHATBOT_VIEW"  # a permission that a membership may include
-ADDED = "ADDED"  # held for each chatbot that the person was added to
+ADDED = "ADDED"  # a person holds it for each chatbot that they were added to
 PERMISSIONS = (CHATBOT_VIEW,)
 
 MAY: dict[Action, Set[str]] = {

@@ -29,7 +29,7 @@ def send_mail(mail_id: str, claim: str) -> None:
     """Send an email if its claim is still valid. Releases the claim while sending is off."""
     if settings.SENDING:
         mail_queue.send(mail_id, claim)
-    else:  # a task left in the broker: no emails are claimed while sending is off
+    else:  # only a task from the broker gets here: workers claim none while sending is off
         mail_queue.release(mail_id, claim)
 
 

@@ -22,8 +22,8 @@ KEY_ACCOUNT: Any = Given("key_account", UUIDField())
 def key_and_chatbot() -> "QuerySet[ApiKey, tuple[Any, ...]]":
     """Select a key, a chatbot's OpenChatbot fields, and whether the key gives access to the bot.
 
-    One statement reads both, because two would cost more. The fields are None if the chatbot does
-    not exist.
+    One statement reads all of this, because two would cost more. The fields are None if the chatbot
+    does not exist.
     """
     rows = Chatbot.objects.filter(pk=Given("chatbot", UUIDField())).order_by()
     # Empty if the key is bound to another account.

@@ -83,7 +83,7 @@ class Body:
     complete: bool = True  # no part of the body is left unread on the connection
     refusal: ApiError | None = None
     charged: int = 0  # bytes reserved in `room`
-    call: Call = field(default_factory=Call)  # reused if another thread repeats the request
+    call: Call = field(default_factory=Call)  # kept if the request starts again in another thread
 
     def add(self, part: bytes) -> None:
         """Append a part, and reserve memory once the body exceeds SMALL. Raises Unavailable."""
@@ -110,7 +110,7 @@ def bound_of(path: str) -> int:
 
 
 async def whole(protocol: HTTPProtocol) -> AsyncIterator[bytes]:
-    """Yield a body as one part, or nothing if the client disconnects before its end."""
+    """Yield a body as one part, or nothing if the client disconnects before sending all of it."""
     with suppress(ProtocolClosed):
         yield await protocol()
 
@@ -121,8 +121,8 @@ async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
     The rest of a longer body is discarded, so that the connection can be reused. A body that
     exceeds its bound by more than DISCARDED is not read to the end, and the connection is closed.
 
-    Granian ends a chunked body with an empty part. It yields an additional empty part if the client
-    disconnects or sends an unreadable chunk or trailers.
+    Granian ends a chunked body with an empty part. If the client disconnects, or sends an invalid
+    chunk or any trailers, granian yields one more empty part.
     """
     declared = scope.headers.get("content-length")
     body, bound = Body(int(declared or 0)), bound_of(scope.path)
@@ -230,8 +230,8 @@ def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
     try:
         protocol.response_bytes(response.status_code, headers, b"".join(response))
     finally:
-        # An API response holds only the database connection, so there is no need for close(), which
-        # would also send Django's signal.
+        # An API response has nothing to release except the database connection. Calling close()
+        # would also send Django's request_finished signal.
         if scope.path.startswith("/api/"):
             connection.close_if_unusable_or_obsolete()
         else:

@@ -46,7 +46,7 @@ ACCESS_LOG = env.bool("ACCESS_LOG", True)
 DATABASE_URL = env.database_url("DATABASE_URL", "")
 REDIS_URL = env.redis_url("REDIS_URL", "")
 REDIS_PREFIX = env.str("REDIS_PREFIX", "chatbots")
-# Must be off for PgBouncer before 1.21 in transaction mode: each transaction may run in another
+# Must be off for PgBouncer before 1.21 in transaction mode: each transaction may run in a different
 # session, which lacks the prepared statements.
 PREPARED_STATEMENTS = env.bool("PREPARED_STATEMENTS", True)
 EMBEDDED = not DATABASE_URL

@@ -1,7 +1,7 @@
 """A worker's dispatcher: a thread that claims due work and runs it on the worker's other threads.
 
-Due times are stored in the database. A worker runs the tasks for the work that it has claimed on
-its own threads, so no task waits for the message broker or occupies another worker's thread.
+Due times are stored in the database. A worker runs its claimed work on its own threads, so no
+task waits for the message broker or occupies another worker's thread.
 """
 
 import gc
@@ -43,7 +43,7 @@ from webhooks.services import retry_job
 # Seconds to wait for more due deliveries before a claim: many cost little more to claim than one
 GATHER, GATHER_MOST = 0.002, 0.01  # after a claim of at most one delivery, and after a large claim
 BUSY_PAUSE, IDLE_PAUSE, BUSY_FOR = 0.01, 0.08, 10.0
-# Seconds until the next claim if one could start nothing; less if a delivery arrives or finishes
+# Seconds until the next claim after an empty one; less if a delivery arrives or finishes
 FULL_PAUSE = 0.05
 ERROR_PAUSE = 0.5
 RESERVED = 4  # maximum number of threads kept free for emails and periodic work
@@ -94,7 +94,7 @@ class Dispatcher(threading.Thread):
         self.stopping = threading.Event()
         self.rounds = self.found = 0
         self.busy_until = self.full_until = 0.0
-        self.full_with: UUID | None = None  # newest delivery when a claim last came back empty
+        self.full_with: UUID | None = None  # newest delivery at the last empty claim
         self.outage_at = 0.0
         self.looked, self.clock = time.monotonic(), _wall_ahead()
         self.chores: list[tuple[float, Callable[[], None]]] = [

@@ -17,7 +17,8 @@ from config.api.limits import OwnCounters, counters
 def server() -> redis.Redis:
     """Return a Redis client.
 
-    It is cached, because a new one could not connect while a test replaces name lookups.
+    The client is cached, because a new client could not connect while a test replaces name
+    lookups.
     """
     return redis.Redis.from_url(settings.REDIS_URL)
 

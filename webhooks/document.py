@@ -67,7 +67,7 @@ def parts(kind: Any) -> Iterator[tuple[str, Schema]]:
 
 
 def retries() -> str:
-    """Describe when an attempt fails and when the next one follows, as the settings define it."""
+    """Describe, from the settings, when an attempt fails and when the next one follows."""
     failure = f"With any other status, or none within {settings.WEBHOOK_TIMEOUT:g} seconds,"
     delays = [f"{delay:g}" for delay in settings.WEBHOOK_RETRY_DELAYS]
     if not delays:

@@ -1,8 +1,8 @@
 """Measure the queue of deliveries, at a bounded cost.
 
 Deliveries are counted in indexes, and at most MOST entries of each index are read. A first attempt
-is due as soon as its row exists, so the rows' positions show which first attempt has been due for
-the longest time and which ones are late.
+is due as soon as its row exists, so the column `position` shows which first attempt has been due
+for the longest time and which ones are late.
 """
 
 from contextlib import nullcontext
@@ -50,7 +50,7 @@ class Backlog:
 
 
 def read() -> Backlog:
-    """Count the due, late and in-flight deliveries, and measure the delay of the oldest due one."""
+    """Count due, late and in-flight deliveries, and measure how long the oldest has been due."""
     with transaction.atomic() if connection.vendor == "postgresql" else nullcontext():
         queue.keep_to_indexes()
         now = queue.now()

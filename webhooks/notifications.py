@@ -23,7 +23,7 @@ def tell_owners() -> None:
 
     An endpoint keeps failing if it failed, and failed again at least WEBHOOK_FAILURE_MAIL_AFTER
     later, with no success in between. Each email is stored in the transaction that sets or clears
-    `owner_told_at`, so even several workers store it only once.
+    `owner_told_at`, so it is stored only once, even with several workers.
     """
     after = settings.WEBHOOK_FAILURE_MAIL_AFTER
     if after is None:

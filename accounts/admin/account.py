@@ -94,7 +94,7 @@ class AccountAdmin(AccountRows):
         return self.list_filter if person(request).is_superuser else ()
 
     def get_fields(self, request: HttpRequest, obj: Account | None = None) -> Any:
-        """On creation, also ask for the owner's email. The plan decides about the webhooks."""
+        """On creation, ask for the owner's email, but not for the add-on, which the plan sets."""
         return self.fields if obj else ("name", "owner_email", "plan", "mail_on_escalation")
 
     def get_form(

@@ -36,8 +36,8 @@ def by_role(rows: Rows, action: Action, *, account: str = "") -> list[Rows]:
 def union(parts: Iterable[Rows], column: str) -> Rows:
     """Return the distinct values of a column in several querysets.
 
-    Each queryset reads only its own rows through an index. With an OR across joins instead of the
-    UNION, the database would read the rows of all tenants.
+    The database finds the rows of each queryset through an index. With an OR across joins instead
+    of the UNION, it would read the rows of all tenants.
     """
     first, *others = (rows.order_by().values(column) for rows in parts)
     return first.union(*others)

@@ -8,7 +8,7 @@ from chatbots.models.base import ListFull
 
 
 class BoundedFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]  # generic in the stubs only
-    """Rejects new rows if a list cannot hold all of them, even if each one would fit.
+    """Rejects new rows if a list cannot hold all of them, even if it could hold any one of them.
 
     Open point: list-bounds.
     """

@@ -75,7 +75,7 @@ class AccountFilter(RowFilter):
     title = parameter_name = "account"
 
     def find_relation(self, model: Any) -> "ForeignKey[Any, Any]":
-        """Return Chatbot's foreign key to Account, because the rows of most lists have none."""
+        """Return Chatbot's foreign key to Account, because most listed models have none."""
         return super().find_relation(Chatbot)
 
     def rows(self, request: HttpRequest, model_admin: ModelAdmin) -> "QuerySet[Any]":

@@ -140,8 +140,8 @@ class LlmModel(VersionedRow, Row):
 def effective_column(column: str, chosen: OuterRef | Subquery) -> Any:
     """Select a column of the model that answers: the chosen one if active, or else the default.
 
-    `chosen` is the chosen model's id. The column is NULL if there is no default either. Open point:
-    default-model.
+    `chosen` is the chosen model's id. The column is NULL if neither the chosen model nor a default
+    is active. Open point: default-model.
     """
     active = LlmModel.objects.filter(is_active=True)
     return Coalesce(

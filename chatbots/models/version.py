@@ -139,10 +139,10 @@ class VersionedRow(models.Model):
     def _keep(self) -> None:
         """Store the current version, and prune the one that is no longer among the newest.
 
-        The number of that version is NEWEST_KEPT lower. It is deleted unless a reply has used it.
-        Language models belong to no chatbot, and replies do not mark their versions as used, so all
-        of their versions are kept. There are few of them, because only superusers and the
-        environment change models.
+        The number of the version to prune is the current number minus NEWEST_KEPT. That version is
+        deleted unless a reply has used it. All versions of language models, which belong to no
+        chatbot, are kept, because replies do not mark them as used. There are few of them, because
+        only superusers and the environment change models.
         """
         chatbot_id = getattr(self, "chatbot_id", None)
         if chatbot_id and self.version > NEWEST_KEPT:

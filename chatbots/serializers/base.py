@@ -66,7 +66,7 @@ def settings_shape(
     *,
     rule: Mapping[str, Any] | None = None,
 ) -> type[Shape]:
-    """Create the Shape of a body that changes settings. `open_points` are keyed by field name."""
+    """Create the Shape of a body that changes settings. `open_points` is keyed by field name."""
     doc = "Omitted fields keep their values."
     about = {"__doc__": doc, "open_points": open_points or {}, "rule": rule}
     return type(name, (Shape,), {**about, **fields})

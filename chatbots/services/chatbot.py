@@ -61,7 +61,7 @@ def create_chatbot(account: Account, *, creator_id: UUID, name: str, description
             chatbot = Chatbot.objects.create(
                 account=account, created_by_user_id=creator_id, name=name, description=description
             )
-        with disable_auditlog():  # the audit trail's entry for the chatbot implies the defaults
+        with disable_auditlog():  # the chatbot's own entry in the audit trail is enough
             GeneralSettings.objects.create(chatbot=chatbot)
             Appearance.objects.create(chatbot=chatbot)
             Localization.objects.create(chatbot=chatbot, locale_code=DEFAULT_LOCALE)

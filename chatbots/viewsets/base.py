@@ -79,7 +79,7 @@ class CallerViewSet(IdempotentViewSet):
         return open_to(self.caller)
 
     def start(self) -> Start:
-        """Return a function that builds the queryset for `read`, and the queryset's parameters."""
+        """Return a pair: a function that builds the queryset for `read`, and its parameters."""
         if self.caller.key_account is None:
             return open_to_person, {"person": self.caller.pk}
         given = {"person": self.caller.pk, "key_account": self.caller.key_account}

@@ -14,7 +14,7 @@ CONFLICT = (
     "This was changed while you were editing it. Your values are still in the form, and the saved "
     "ones are shown next to the fields. Save again to replace them with yours."
 )
-# This message must suffice on its own, because the settings tabs show only the fields' errors.
+# Must make sense without CONFLICT, because the settings tabs show only the fields' errors.
 FIELD_CONFLICT = (
     "Changed while you were editing. Save again to replace the saved value, which is: {}"
 )
@@ -41,7 +41,7 @@ class ConflictForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only i
 
     def mark_of(self, row: Any) -> str:
         """Return the time of the row's last save, as text. Empty for a new row."""
-        saved: datetime | None = getattr(row, "updated_at", None)  # read-only rows may have none
+        saved: datetime | None = getattr(row, "updated_at", None)  # read-only rows may lack it
         return "" if row._state.adding or saved is None else saved.isoformat()
 
     def values_of(self, row: Model) -> dict[str, Any]:

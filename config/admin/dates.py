@@ -36,8 +36,7 @@ def precise_time(value: datetime) -> SafeString:
 def countdown(moment: datetime, now: datetime) -> SafeString:
     """Format the time until a moment, as an element that the script counts down.
 
-    `now` comes from the clock that decides when the moment has come, because the browser's clock
-    may differ.
+    `now` must be the time by the clock that set the moment. The browser's clock may differ from it.
     """
     left = max(0.0, round((moment - now).total_seconds(), 1))
     return format_html(

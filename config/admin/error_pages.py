@@ -44,8 +44,8 @@ REFUSED = ("This request was refused", "Go back and try again.")
 def previous_page(request: HttpRequest) -> str:
     """Return the path of the admin page that led here; empty if there was none.
 
-    If the referrer is the requested page itself, it is returned only after a POST, because it then
-    contains the submitted form. After a GET, the error page would link to itself.
+    If the referrer is the requested page itself, its path is returned only after a POST, because
+    that page contains the submitted form. After a GET, the error page would link to itself.
     """
     try:
         origin = urlsplit(request.META.get("HTTP_REFERER", ""))
@@ -87,7 +87,7 @@ class AdminErrorsMiddleware:
         }
         response.content = render_to_string("admin/error.html", context)
         response["Content-Type"] = "text/html; charset=utf-8"
-        response["Content-Length"] = str(len(response.content))  # it was the length of the JSON
+        response["Content-Length"] = str(len(response.content))  # replaces the length of the JSON
         response["Cache-Control"] = "no-store"
         return response
 

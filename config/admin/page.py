@@ -97,7 +97,7 @@ def confirm_page(
 def unless_unchanged(
     request: HttpRequest, tag: str, render: Callable[[], HttpResponse]
 ) -> HttpResponse:
-    """Respond to a polling script: with 304 if it has this tag, else with what `render` returns."""
+    """Respond to a polling script: 304 if it sent this tag, otherwise what `render` returns."""
     quoted = quote_etag(tag)
     unchanged = request.headers.get("If-None-Match") == quoted
     response = HttpResponse(status=304) if unchanged else render()

@@ -36,7 +36,7 @@ def declared_length(request: HttpRequest) -> int:
 
 
 def refuse(message: str) -> NoReturn:
-    """Refuse the whole body. Raises InvalidRequest."""
+    """Refuse the body without naming a field. Raises InvalidRequest."""
     raise InvalidRequest.at([], message)
 
 
@@ -82,8 +82,8 @@ def examine(value: Any, path: tuple[str, ...] = ()) -> None:
 def bound_values(text: str) -> None:
     """Refuse a body with too many names and values before it is parsed. Raises InvalidRequest.
 
-    A body of 1 MiB can contain half a million. Parsing that many would block the interpreter for a
-    second.
+    A body of 1 MiB can contain half a million names and values. Parsing that many would block the
+    interpreter for a second.
     """
     tokens = islice(TOKEN.finditer(text), MAX_VALUES + 1)
     if sum(1 for _ in tokens) > MAX_VALUES:
@@ -127,8 +127,8 @@ def read(request: HttpRequest) -> dict[str, Any]:
 def on_the_wire(value: Any) -> str:
     """Format a value that JSON has no type for: a time (in UTC with milliseconds) or a uuid.
 
-    orjson formats uuids itself, so a uuid is passed only if `dumps` falls back to the json module.
-    Raises TypeError for other types.
+    orjson formats uuids itself, so this function gets a uuid only if `dumps` falls back to the json
+    module. Raises TypeError for other types.
     """
     if isinstance(value, datetime.datetime):
         return f"{value.astimezone(datetime.UTC).isoformat(timespec='milliseconds')[:-6]}Z"

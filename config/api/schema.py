@@ -162,7 +162,7 @@ class OperationSchema(AutoSchema):
         return schema
 
     def _map_serializer_field(self, field: Any, direction: Any, *args: Any, **kwargs: Any) -> Any:
-        """Add a pattern to each request string that must not be blank and has no pattern.
+        """In requests, add a pattern to each text field that must not be blank and has no pattern.
 
         The titles of model fields are removed, because they are meant for the admin.
         """

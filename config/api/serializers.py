@@ -22,7 +22,7 @@ from config.database.prepared import Given, prepared
 
 
 class Slot(NamedTuple):
-    """The source of a JSON field: its columns and maybe a function of them, or a nested shape."""
+    """The source of a JSON field: columns and an optional function of them, or a nested shape."""
 
     name: str
     columns: tuple[str, ...]
@@ -140,8 +140,7 @@ class Record(Shape, serializers.ModelSerializer[Any]):
     def parts(cls) -> tuple[Callable[[Sequence[Any]], dict[str, Any]], tuple[Computed, ...]]:
         """Return a pair: a function that turns a row into a record, and the computed fields.
 
-        The row has the columns of `paths`. The function does not fill in the computed fields. Its
-        caller does that.
+        The row has the columns of `paths`. The caller fills in the computed fields.
         """
         slots = cls.slots()
         ends = list(accumulate(len(slot.columns) for slot in slots))
@@ -188,9 +187,9 @@ class Record(Shape, serializers.ModelSerializer[Any]):
 class Reading:
     """Records that a prepared statement reads.
 
-    `narrow` restricts the rows that a viewset starts from. If a value in it differs between calls,
-    it must be a `Given`. `known` maps the paths of other tables' columns to values that the caller
-    already knows, so that these columns are not read.
+    `narrow` restricts the rows that a viewset starts from. A value in `narrow` that differs between
+    calls must be a `Given`. `known` maps the paths of other tables' columns to values that the
+    caller already knows, so that these columns are not read.
     """
 
     def __init__(

@@ -6,7 +6,7 @@ from django.db.models import IntegerField, QuerySet, Subquery
 
 
 class Collected(Subquery):
-    """A subquery that PostgreSQL runs in full first, however many rows it expects."""
+    """A subquery that PostgreSQL runs first and in full, regardless of its estimated size."""
 
     def as_postgresql(self, compiler: Any, connection: Any, **options: Any) -> Any:
         """Collect the rows in an array.

@@ -62,7 +62,7 @@ class Inline:
         return max(0.0, self.until - time.monotonic())
 
     def proceed(self) -> None:
-        """Let the request finish on this thread, where it may now wait as long as in any other.
+        """Let the request finish on this thread, where it may now wait as long as on any other.
 
         Call this before the request writes. If it were started again in another thread after a
         write, it would write twice.
@@ -81,7 +81,10 @@ class Inline:
             self.pause = min(2 * self.pause, LONGEST_PAUSE)
 
     def offer(self, spare: Any) -> bool:
-        """Offer a working connection to the event loop's thread. Returns False if it needs none."""
+        """Offer a working connection to the event loop's thread.
+
+        Returns False if the thread needs none.
+        """
         if not self.wanted:  # most calls end here, without the lock
             return False
         with self.lock:

@@ -95,7 +95,7 @@ def update_at_once(rows: "QuerySet[Any]", **values: Any) -> int:
     """Update the rows that no other writer has locked, without waiting. Returns how many."""
     database: Any = connection  # Any: the stubs lack what our wrapper adds
     if database.vendor == "postgresql":
-        # One statement, because Django allows select_for_update() only inside a transaction.
+        # Raw SQL, because Django allows select_for_update() only inside a transaction.
         sql, params = rows.order_by().values("pk").query.sql_with_params()
         free = RawSQL(f"{sql} FOR UPDATE SKIP LOCKED", params)  # noqa: S611 - Django's own SQL
         same: QuerySet[Any] = rows.model._base_manager.filter(pk__in=free)

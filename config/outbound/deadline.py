@@ -33,7 +33,7 @@ _ends: ContextVar[float] = ContextVar("_ends")
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Set a deadline in `seconds` for all network steps in the block.
+    """Set a deadline, `seconds` from now, for all network steps in the block.
 
     In a nested block, the earlier of the two deadlines applies. A late step raises TimeoutError,
     whose message names the step.

@@ -63,7 +63,7 @@ def judge(address: Address) -> None:
 
 
 def check_url(url: str) -> None:
-    """Check that webhooks can and may be sent to a URL. Raises ValueError with the broken rule.
+    """Check that webhooks can and may be sent to a URL. Raises ValueError naming the broken rule.
 
     A name that resolves to a forbidden address passes, because names are resolved only
     when a webhook is sent. Specification: Events, rule 3.

@@ -52,7 +52,7 @@ logging.getLogger("urllib3").setLevel(logging.ERROR)
 class LastRequest(threading.local):
     """How this thread's last request was sent. The caller resets `repeated` before sending."""
 
-    repeated = False  # sent again, because the peer had closed the kept connection
+    repeated = False  # whether it was sent again because the peer had closed the kept connection
 
 
 last_request = LastRequest()
@@ -105,16 +105,16 @@ class _Answer(http.client.HTTPResponse):
                 raise http.client.HTTPException("unrequested switch to another protocol")
             if not 100 <= status < 200:
                 return version, status, text
-            left(WAITING)  # raises at the deadline; reading buffered data does not
+            left(WAITING)  # checks the deadline, because reading buffered data does not
             while self.fp.readline(HEAD_BYTES) not in (b"\r\n", b"\n"):
                 pass
 
 
 class _Connection(HTTPConnection):
-    """A connection to one of a host's addresses, reused only while the host still has that one."""
+    """A connection to an address of a host, reused only while the host still has that address."""
 
     response_class = _Answer
-    sock: Any  # urllib3 says any socket; ours are TcpSocket and TlsSocket
+    sock: Any  # urllib3 declares a plain socket; ours is a TcpSocket or a TlsSocket
     addresses: Addresses = ()
     peer: Address | None = None
     kept: TcpSocket | TlsSocket | None = None  # the socket, if an earlier request opened it
@@ -175,7 +175,7 @@ class _Pool(HTTPConnectionPool):
                 self.judge(address)
         conn.aim(addresses)
         if conn.is_closed:
-            conn.connect()  # if urllib3 connected while sending, it would ignore a reset
+            conn.connect()  # otherwise, urllib3 would connect while sending and ignore a reset
         super()._validate_conn(conn)
 
     # Any: an override that passes on a dozen arguments of urllib3

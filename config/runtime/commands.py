@@ -129,7 +129,7 @@ class RecordCommand(BaseCommand):
                 record = self.run(**options)
                 if not isinstance(record, Mapping):
                     for one in record:
-                        made.append(one)  # shown even if the next one fails
+                        made.append(one)  # shown even if the next record fails
         except BaseException as error:
             if made:
                 self.show(made, as_json=options["json"])

@@ -122,7 +122,7 @@ def living() -> int:
 
 
 def lives() -> list[Life]:
-    """Return this worker's proofs that it is alive. Use the last one to find dead workers."""
+    """Return the locks that this worker must hold. Use the last one to find dead workers."""
     file: list[Life] = [FileLife()] if settings.MACHINE_BOUND else []
     database: list[Life] = [] if settings.EMBEDDED else [DatabaseLife()]
     return file + database

@@ -43,7 +43,7 @@ def masked(text: str) -> str:
 
 
 class RequestFilter(logging.Filter):
-    """Add the request's id and known facts to each record."""
+    """Add the request's id, and those of the FACTS that are known, to each record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         known = current.get()

@@ -19,7 +19,7 @@ def begin() -> Callable[[], bool]:
 def run(steps: Iterable[Any]) -> bool:
     """Take steps until none is left or the run must end, but always take the first one.
 
-    A row that another session has locked also ends the run. Returns True if the steps were used up
+    A row that another session has locked also ends the run. Returns True if all steps were taken
     before the run had to end.
     """
     must_end = begin()

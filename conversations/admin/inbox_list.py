@@ -44,7 +44,8 @@ def answered(last: tuple[datetime, str] | None) -> SafeString | str:
 class InboxList(KeysetChangeList):
     """The threads of one view, or of a search.
 
-    "waiting" is ordered by longest wait, everything else by latest activity.
+    The "waiting" view is ordered by longest wait. Other views and searches are ordered by
+    latest activity.
     """
 
     def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:
@@ -113,7 +114,7 @@ class InboxList(KeysetChangeList):
 
     @property
     def bounded(self) -> int:
-        """Return how many threads the filters select at most, or 0 if they have no limit."""
+        """Return the maximum number of threads that the filters select, or 0 if unlimited."""
         return NEWEST_KEPT if BOUNDED & set(self.params) else 0
 
     @property
@@ -155,6 +156,6 @@ class InboxList(KeysetChangeList):
 
     @property
     def stamps(self) -> str:
-        """Return the stamps of the rows, which the script compares with those from a poll."""
+        """Return the rows' stamps (see `stamp`), which the script compares with those of a poll."""
         rows = self.result_list
         return " ".join(inbox_views.stamp(thread.pk, thread.updated_at) for thread in rows)

@@ -1,4 +1,4 @@
-"""The inbox's views (its tabs): which threads each shows, how many, and what an open page polls."""
+"""The inbox's views (its tabs): their threads and counts, and what the page's polls return."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable

@@ -11,7 +11,7 @@ from conversations.models.thread import Thread
 class Handoff(Row):
     """A visitor's request for a human agent in a thread.
 
-    Each time except `asked_at` is null until its event has happened.
+    Until an event happens, its time (`answered_at`, `resolved_at` or `came_back_at`) is null.
     """
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="+", db_index=False)

@@ -49,10 +49,10 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
     def of_page(self, *, backwards: bool = False) -> "ThreadQuerySet":
         """Select a page, latest first. If `backwards`, its offset counts from the end of the list.
 
-        Selects the ids of the page first, so that rows before the page are skipped in the index,
-        without joins. The page is then selected from all threads, by these ids only. If it also
-        repeated the conditions of this queryset, SQLite, which has no statistics here, would read
-        all rows that meet them.
+        A subquery selects the ids of the page, so that rows before the page are skipped in the
+        index, without joins. The outer query selects these ids from all threads. It does not repeat
+        the conditions of this queryset: SQLite, which has no statistics here, would then read all
+        rows that meet them.
         """
         found = self.latest_first()
         ids = page(found.reverse() if backwards else found).values("pk")
@@ -78,7 +78,8 @@ class Thread(ErasableRow):
     visitor = models.ForeignKey(Visitor, on_delete=models.CASCADE, related_name="threads")
     title = models.CharField(max_length=SHORT, blank=True)
     # The API caller's value. It is null if the caller gave none, or if a later change to the thread
-    # made the visitor identified or unidentified. `anonymous` in models/visitor.py then derives it.
+    # made the visitor identified or unidentified. If it is null, `anonymous` in models/visitor.py
+    # derives the value.
     anonymous = models.BooleanField(null=True)
     escalated = models.BooleanField(default=False)
     important = models.BooleanField(default=False)

@@ -65,9 +65,9 @@ def return_silent() -> int:
 def _by_minutes(settings: Iterable[tuple[UUID, int | None]]) -> list[tuple[timedelta, list[UUID]]]:
     """Group accounts by the value that they have chosen for a setting in minutes.
 
-    A query for the accounts of one group can exclude all threads that are not due. A query for all
-    accounts could fill its batch with threads that are not due yet, because their accounts allow
-    more time.
+    Each group gets its own query, which can exclude all threads that are not due. A single query
+    for all accounts could fill its batch with threads that are not due yet, because their accounts
+    allow more time.
     """
     groups = defaultdict(list)
     for key, minutes in settings:

@@ -1,6 +1,6 @@
 """Record and count the outcomes of visitors' requests for a human agent.
 
-Except for `outcomes`, call these functions in a transaction that has locked the thread.
+Call these functions, except `outcomes`, in a transaction that has locked the thread.
 """
 
 from collections.abc import Sequence

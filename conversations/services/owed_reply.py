@@ -29,7 +29,7 @@ from conversations.models import Message, OwedReply
 LEASE = timedelta(seconds=6)
 LEASED = Now() + LEASE
 RENEWED_EVERY = 1.5  # seconds between renewals of a claim
-AGAIN_AFTER = timedelta(seconds=1)  # how long after a failure a reply is tried again
+AGAIN_AFTER = timedelta(seconds=1)  # how long to wait after a failure before a retry
 # Maximum number of attempts that call a model, including those during which the process dies. After
 # that many, the bot's fallback message is sent instead, because the visitor's message may be the
 # cause of the failures.
@@ -61,8 +61,8 @@ def record(message: Message) -> Claim:
 def claim(worker: str, *, most: int) -> list[tuple[UUID, UUID]]:
     """Claim owed replies that no process is generating.
 
-    A worker generates at most `most` replies at the same time, and at most half of `most` for one
-    account. Returns the id of each message and the token of the claim.
+    `most` limits how many replies a worker generates at the same time. The limit for one account is
+    half of `most`, but at least 1. Returns the id of each message and the token of the claim.
     """
     if not _lapsed().exists():
         return []
@@ -71,7 +71,8 @@ def claim(worker: str, *, most: int) -> list[tuple[UUID, UUID]]:
     making = Counter(mine.values_list(account, flat=True))
     share, room = max(1, most // 2), most - making.total()
     full = [one for one, count in making.items() if count >= share]
-    # Exclude this process's own claims, whose leases lapse if their rows stay locked.
+    # Exclude the replies that this process is still generating. Their leases may have expired,
+    # because a lease cannot be renewed while another session has locked its row.
     free = _lapsed().exclude(claim__in=list(renewal.claims))
     waiting = free.exclude(**{f"{account}__in": full}).order_by("claimed_until")
     taken = []

@@ -17,8 +17,8 @@ logger = logging.getLogger(__name__)
 def renew(thread_id: UUID, agent: User) -> list[str]:
     """Record that an agent has the page open. Returns the names of the other agents.
 
-    If two agents poll at the same time, one of them may be missing until their next poll. If the
-    cache fails, no other agent is reported.
+    If two agents poll at the same time, one of them may be left out until that agent's next poll.
+    If the cache fails, no other agent is reported.
     """
     name, now = f"here-{thread_id}", time.time()
     try:

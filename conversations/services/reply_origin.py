@@ -1,8 +1,8 @@
 """Record the origin of an AI message, and rebuild its prompt byte for byte.
 
-A prompt is built from certain versions of the bot's texts, which never change, and from earlier
-messages of the thread, which are never edited. So the origin only stores which versions were used,
-and how many messages.
+A prompt is built from the bot's texts and from earlier messages of the thread. A version of a text
+never changes, and these messages are never edited. So the origin stores only which versions were
+used, and how many messages.
 """
 
 from typing import Any
@@ -23,7 +23,8 @@ from conversations.services import history
 def record(message: Message, answer: Reply, briefing: Briefing) -> None:
     """Store the origin of a new AI message, in the message's transaction."""
     model = last_asked(answer)
-    earlier = () if answer.failure else answer.failed  # a fallback's reason already names them
+    # For a fallback message, the message's own reason already covers these failures.
+    earlier = () if answer.failure else answer.failed
     instruction = briefing.instruction
     history_length = answer.turns_sent - 1 - bool(briefing.system)  # without the visitor's message
     insert(
@@ -84,5 +85,5 @@ def rebuild(reply: Message) -> list[Turn]:
 
 def _content(row_id: Any, number: int) -> dict[str, Any]:
     content = content_at(row_id, number) if number else {}
-    content.pop("llm_model", None)  # an id, but the constructor expects a row
+    content.pop("llm_model", None)  # an id, but the constructor expects an LlmModel
     return content

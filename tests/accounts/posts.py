@@ -1,4 +1,4 @@
-"""Paths, and a body, for POST requests that accept an Idempotency-Key."""
+"""Paths for POST requests that accept an Idempotency-Key, and the body of one of them."""
 
 from chatbots.models import Chatbot
 from conversations.models import Thread

@@ -27,7 +27,7 @@ class Bar(NamedTuple):
 
 
 def chart(title: str, bars: list[Bar]) -> str:
-    """Draw the bars by group, on a scale from 0 to 1, where 1 is the floor's speed."""
+    """Draw the bars by group, on a scale from 0 to 1, where 1 is the speed of tests/bench/floor."""
     groups = list(dict.fromkeys(bar.group for bar in bars))
     height = TOP + len(bars) * (BAR + GAP) + len(groups) * GROUP + BOTTOM
     width = LEFT + WIDTH + RIGHT

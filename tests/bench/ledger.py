@@ -16,7 +16,7 @@ from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from webhooks.models import Attempt, Delivery, Endpoint
 
 MESSAGES = 1_000_000
-OF_THREAD, AT_ONCE = 20, 100  # messages per thread; how many threads receive messages in turn
+OF_THREAD, AT_ONCE = 20, 100  # messages per thread; threads whose messages are interleaved
 BLOCK = OF_THREAD * AT_ONCE
 ID = {
     "postgresql": "('{kind}' || lpad(to_hex({number}), 30, '0'))::uuid",

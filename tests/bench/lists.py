@@ -29,7 +29,7 @@ from webhooks.models import Delivery
 
 DELIVERIES, FEW = 1_000_000, 500
 OF_MESSAGE, OF_THREAD = 5, 20  # deliveries per message, messages per thread
-SHOWN = 100  # each row is copied at least this often; a page shows only 25 rows
+SHOWN = 100  # minimum number of rows of each kind; a page shows only 25 rows
 BOTS = 5  # chatbots in the staff member's account
 ASKED = 5  # requests per page
 LOG = reverse("admin:webhooks_delivery_changelist")
@@ -137,7 +137,7 @@ def timed(client: Client, page: Page, asked: int) -> tuple[float, int]:
 def measure(size: float, asked: int = ASKED) -> dict[str, Any]:
     """Compare the pages with few rows and with many, each requested several times.
 
-    Returns seconds, statements and ratios.
+    Returns the seconds and statements for each page, and the ratio of the seconds.
     """
     LlmModel.objects.filter(is_default=True).exists() or LlmModelFactory(is_default=True)
     account = AccountFactory()

@@ -176,7 +176,7 @@ def retries(sink: Sink, size: float) -> Figures:
 
 
 def deadline(sink: Sink, size: float) -> Figures:
-    """Measure how far attempts overrun the timeout if twenty receivers drip their headers."""
+    """Measure how far attempts overrun the timeout when twenty receivers drip their headers."""
     timeout = 10 * size
     with worker(sink, timeout=timeout, retry_after=600):
         load.commit(load.events(load.endpoints(sink, "/drip", 20), 20))

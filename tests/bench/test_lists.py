@@ -1,4 +1,4 @@
-"""In a small run of the lists benchmark, pages with many rows cost little more than with few."""
+"""In a small run of the benchmark, pages with many rows cost little more than those with few."""
 
 import pytest
 

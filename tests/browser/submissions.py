@@ -142,7 +142,7 @@ SUBMISSIONS: tuple[Callable[[Page, Tenant], None], ...] = (
 
 
 def queries(tenant: Tenant) -> list[str]:
-    """Return addresses with a query string that changes what the page shows."""
+    """Return addresses whose query string changes what the page shows."""
     bot = tenant.chatbot.pk
     [instruction] = tenant.keys_of(Instruction)
     lists = ("conversations_thread", "conversations_lead", "webhooks_delivery", "accounts_apikey")

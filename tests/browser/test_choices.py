@@ -1,4 +1,4 @@
-"""A long select or filter offers only some rows, but a search by name finds all that it accepts."""
+"""Selects and filters with many options show only some of them, but a search finds the others."""
 
 import re
 

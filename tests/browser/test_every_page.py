@@ -82,7 +82,7 @@ def different(found: dict[str, str], app: str) -> list[str]:
 
 
 def repeats(address: str, found: dict[str, str]) -> bool:
-    """Return whether an add page has its change page's template. Always False with ALL_LOOKS."""
+    """Return whether an add page uses its change page's template. Always False with ALL_LOOKS."""
     rows = address.removesuffix("add/")
     changed = [at for at in found if at.startswith(rows) and at.endswith("/change/")]
     return not ALL_LOOKS and address != rows and found[address] in [found[at] for at in changed]

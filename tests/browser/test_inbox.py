@@ -24,7 +24,7 @@ from tests.factories.staff import signed_in, superuser
 
 INBOX = reverse("admin:conversations_thread_changelist")
 NEWS = re.compile("/thread/news/")
-POLLED_WITHIN = 2_500  # milliseconds; leaves half a second of the allowed three for requests
+POLLED_WITHIN = 2_500  # milliseconds; 3 s are allowed, so half a second remains for the request
 Opens = Callable[..., Page]
 
 
@@ -132,7 +132,7 @@ def test_a_focused_tab_keeps_the_focus_while_new_rows_are_offered(
 
 @pytest.fixture
 def heard(page: Page) -> Callable[[], list[str]]:
-    """Record what live regions announce. The returned function polls, and returns what is new."""
+    """Return a function that makes the page poll and returns what its live regions announced."""
     page.add_init_script(
         "window.heard = [];"
         "document.addEventListener('DOMContentLoaded', () => {"

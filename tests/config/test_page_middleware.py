@@ -1,4 +1,7 @@
-"""Only pages have sessions, users and messages. API responses have a fixed set of headers."""
+"""Only requests for pages have a session, a user and messages.
+
+API responses have a fixed set of headers.
+"""
 
 import gzip
 from typing import Any

@@ -113,7 +113,7 @@ def test_a_worker_that_is_suspended_just_after_a_restart_of_the_database_keeps_i
             wait_until(lambda: Attempt.objects.count() == 4, told=one.said)
             one.signal(signal.SIGSTOP)
             run(LOSE_LOCKS)
-            time.sleep(4)  # the suspension; after 3 s, a worker without a lock looks dead
+            time.sleep(4)  # longer than PATIENCE but shorter than PATIENCE_AFTER_LOSS (in liveness)
             one.signal(signal.SIGCONT)
             done = Delivery.objects.filter(state="SUCCESS")
             wait_until(lambda: done.count() == 4, told=one.said)

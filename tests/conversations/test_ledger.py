@@ -1,6 +1,6 @@
 """The ledger check compares messages, deliveries, attempts and counters with each other.
 
-It finds no gap (a contradiction) in sound data, and names each kind of damage exactly.
+It finds no gaps in intact data, and exactly the right kind of gap for each kind of damage.
 """
 
 from collections.abc import Callable

@@ -28,7 +28,7 @@ def out_of_trail() -> AbstractContextManager[None]:
 
 
 class RowFactory(DjangoModelFactory):
-    """Creates rows without audit trail entries, because writing entries would double the time."""
+    """Creates rows without audit trail entries, which would take as long to write as the rows."""
 
     class Meta:
         abstract = True

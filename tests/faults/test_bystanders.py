@@ -18,7 +18,7 @@ BESIDE = 10
 
 
 class Poison:
-    """A behavior of the receiver that kills the worker whose request has arrived.
+    """Makes the receiver kill the worker whose request has arrived.
 
     The first two times, it waits until all other requests have arrived. After that, it waits only
     half a second.

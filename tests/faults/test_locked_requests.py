@@ -23,7 +23,7 @@ from tests.factories.conversations import ThreadFactory
 from tests.servers.locks import locked
 from tests.servers.processes import Web, wait_until
 
-SOON = 20.0  # seconds; no wait for a lock exceeds 1 s, but a request may also await a connection
+SOON = 20.0  # seconds; no wait for a lock exceeds 1 s, but a request may also wait for a connection
 AT_ONCE = 20  # concurrent requests, more than the connections in the pools of two processes
 
 for_postgresql = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no row locks")

@@ -59,7 +59,7 @@ class HeldMailServer(MailServer):
 
 
 class Service:
-    """A worker with its mail server and its model. Makes deliveries, and times the slowest."""
+    """A worker with its mail server and its model. Measures how long the slowest delivery takes."""
 
     def __init__(self, receiver: Receiver, endpoint: Endpoint, stack: ExitStack) -> None:
         self.receiver, self.endpoint, self.stack = receiver, endpoint, stack

@@ -57,7 +57,7 @@ def test_a_worker_halted_within_a_claim_does_not_stop_the_others_for_long(
         DeliveryFactory(chatbot=endpoint.chatbot)
         receiver.wait_for(1, 60)
         wait_until(lambda: not Delivery.objects.exclude(due_at=None).exists(), told=worker.said)
-        worker.signal(signal.SIGSTOP)  # so that the halting process claims the next delivery
+        worker.signal(signal.SIGSTOP)  # so that the process below claims the next delivery
         DeliveryFactory(chatbot=endpoint.chatbot)
         halted = subprocess.Popen(
             [sys.executable, "-c", HALTS_IN_A_CLAIM],

@@ -175,7 +175,7 @@ def test_a_halted_process_returns_the_reply_of_the_web_process_that_took_over(
 
 
 def renewed() -> bool:
-    """Wait half a second for a halted process to resume. Returns whether a valid lease exists."""
+    """Give a resumed process half a second to run. Returns whether a valid lease exists."""
     time.sleep(0.5)
     return OwedReply.objects.filter(claimed_until__gt=timezone.now()).exists()
 

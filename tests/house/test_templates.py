@@ -63,7 +63,7 @@ def test_no_template_of_the_theme_has_changed_since_ours_was_adapted_from_it() -
 
 
 def test_the_replaced_page_frame_loads_the_themes_scripts_and_styles() -> None:
-    """Our frame leaves out only files that we replace with our own."""
+    """Our page frame omits only those of the theme's files that we replace with our own."""
     frame = "unfold/layouts/skeleton.html"
     loaded = [
         {part for part in text.replace('"', "'").split("'") if part.startswith("unfold/")}

@@ -20,17 +20,17 @@ AVOIDED = (
 )
 GENERATED = {"docs/conformance.md"}
 BUILD_FILES = ("Makefile", "Dockerfile", "compose.yaml", ".ci/run")
-AS_DESIGNED = {"Nobody is waiting."}  # shown in an inbox where no visitor waits
+AS_DESIGNED = {"Nobody is waiting."}  # shown in an inbox where no visitor is waiting
 SHORTEST = 3  # words; shorter strings are names, states and keys
 MARKUP = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|\{#|#\}|<[^<>]*>", re.DOTALL)
 DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
-# Only the first letter of a word or phrase may be a capital, because `is None` is Python. "There is
-# none" is plain English, so it is accepted.
+# Case matters, except for the first letter of a word or phrase, because `is None` is Python. "There
+# is none" is plain English, so it is accepted.
 # An `alone` that ends a phrase nearly always means "only"; NOT_PROSE lists the exceptions.
 PATTERNS = [f"[{word[0]}{word[0].upper()}]" + word[1:].replace(" ", r"\s+") for word in AVOIDED]
 WORD = re.compile(rf"\b(?<![Tt]here )(?:{'|'.join(PATTERNS)})\b|\b[Aa]lone(?=[.,;:!?)\]])")
-# A test's name is a sentence about a thing, so it begins by naming that thing, not with a clause.
+# A test's name is a sentence about a thing, so it must begin with that thing, not with a clause.
 NO_SUBJECT = re.compile(r"(?:what|who|whose|where|whatever|whether|of|ones own|that)\b")
 NOT_PROSE = re.compile(
     r"^ *```.*?^ *```"  # a fenced block

@@ -1,7 +1,7 @@
 """Import the service's packages, so that processes forked afterwards need not import them.
 
-Modules that read Django's settings when they are imported are not imported here but in each forked
-process. The same is true of prometheus_client, which reads the environment.
+Modules that read Django's settings or the environment when they are imported are not listed. Each
+forked process imports these itself. For example, prometheus_client reads the environment.
 """
 
 import gc

@@ -14,6 +14,6 @@ base.VERDICT, outage.ATTEMPT = PATIENCE, int(PATIENCE)
 BODY_TIMEOUT = float(os.environ.get("TEST_BODY_TIMEOUT", "30"))
 METRICS_FRESH = float(os.environ.get("TEST_METRICS_FRESH", "5"))
 crash.install(os.environ.get("TEST_CRASH_POINT", ""))
-# Serve static files directly from the packages, even if `make run` has collected them
+# Serve static files directly from the packages, even if `make run` has collected them.
 STATIC_ROOT = os.environ.get("TEST_STATIC_ROOT", f"{STATE_DIR}/static")
 WHITENOISE_USE_FINDERS = "TEST_STATIC_ROOT" not in os.environ

@@ -125,7 +125,7 @@ def test_a_database_that_writes_slowly(site: Site, talk: Talk) -> None:
     wait_until(all_settled)
     path = f"/v0/chatbots/chatbot/{talk.chatbot.pk}/settings/general"
     GeneralSettings.objects.get_or_create(chatbot=talk.chatbot)
-    # FAILED deliveries with a due time are manual retries. They are due while writes are slow
+    # A FAILED delivery with a due time is a manual retry. This one comes due while writes are slow.
     Delivery.objects.update(state="FAILED", due_at=now() + timedelta(seconds=1))
     with slow_writes():
         waiting = talk.later(lambda: talk.call("PATCH", path, {"description": "new"}))

@@ -124,7 +124,7 @@ class Job:
 
 
 def begin(installation: Installation, receiver: Receiver) -> Job:
-    """Start the service. Returns a job with a key and a login.
+    """Start the service. Returns a Job with an API key and a login.
 
     On the embedded default, the service prints them. Otherwise, they come from `seed_demo`.
     """

@@ -142,7 +142,7 @@ class Talk:
             assert self.call("POST", here, key, json={"content": "Hi"}) == 200
 
     def configure(self, chatbot: Chatbot, *, url: str, number: int) -> None:
-        """Configure a chatbot's webhook: the first in the admin, the others by a function call."""
+        """Configure a chatbot's webhook: number 0 in the admin, the others by a function call."""
         secret = self.sown.webhooks[number]
         page = webhook_page(chatbot)
         form = {"url": url, "events": ["NEW_MESSAGE"], "is_active": "on", "secret_choice": "own"}
@@ -236,7 +236,7 @@ def stored() -> str:
 def pages() -> str:
     """Return the text of the admin's home page, of webhook pages, and of all lists and exports.
 
-    Includes the page and the history of each model's newest row.
+    For each model, this includes the newest row's page and history.
     """
     client: Client = signed_in(superuser())
     addresses = [reverse("admin:index"), *map(webhook_page, Chatbot.objects.all()[:2])]

@@ -1,4 +1,4 @@
-"""The ground of a soak test: the installation that it runs on, whose processes can be killed."""
+"""The installation that a soak test runs on, whose processes can be killed."""
 
 import json
 import shutil

@@ -19,7 +19,7 @@ TRIES = len(DELAYS) + 1
 HANG_UPS = ("close", "reset")
 TAKEN_OVER = 3.0  # seconds; limit for the median takeover, which takes about 2 s on an idle machine
 TO_START = 5.0  # seconds that a worker may take to start
-CONTINUES = 15.0  # seconds at the end of a Redis outage, in which a request must still arrive
+CONTINUES = 15.0  # seconds before the end of a Redis outage within which a request must arrive
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class Duplicate:
 class Verdict:
     """Violations, explained duplicates, and the seconds from each death to the next attempt.
 
-    `broken` holds the deliveries that broke a rule of their own, with all that is known about them.
-    The seconds after a death are in `taken_over` if another worker was alive and nothing else
-    failed, and otherwise in `started_again`.
+    `broken` holds the deliveries that broke a rule for single deliveries, with all that is known
+    about them. The time from a death to the next attempt is in `taken_over` if another worker was
+    alive and nothing else failed, and otherwise in `started_again`.
     """
 
     violations: list[str] = field(default_factory=list)
@@ -164,7 +164,7 @@ class Case:
         return True
 
     def doubles(self, verdict: Verdict) -> Iterator[str]:
-        """Check that a fault explains each interruption, and record the repeats that it caused."""
+        """Check that each interruption was caused by a fault, and record the duplicates."""
         for attempt in self.attempts:
             if not attempt.interrupted:
                 continue
@@ -186,7 +186,10 @@ class Case:
                 )
 
     def cause(self, attempt: Attempt, heard: Heard | None) -> Fault | None:
-        """Return the last fault during an attempt, and after its request if one was received."""
+        """Return the last fault during an attempt, or None.
+
+        If the attempt's request was received, faults that ended before it was sent are ignored.
+        """
         until = (attempt.finished or attempt.started) + EXACT
         since = heard.at - LATE if heard and heard.at <= until else attempt.started - EXACT
         found = [
@@ -289,7 +292,8 @@ def of_the_whole(story: Story) -> Iterator[str]:
 def order(thread: Sequence[Case]) -> Iterator[str]:
     """Check that the first attempts of a thread's deliveries start in the order of its events.
 
-    Their requests must arrive in that order, too, unless the earlier event was retried.
+    Their first requests must arrive in that order, too, unless the earlier delivery's first attempt
+    did not succeed.
     """
     for before, after in pairwise(thread):
         if not (before.attempts and after.attempts and before.heard and after.heard):

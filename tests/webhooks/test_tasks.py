@@ -1,4 +1,4 @@
-"""The tasks that make an attempt and advance retry jobs."""
+"""The tasks that make attempts and advance retry jobs."""
 
 from itertools import pairwise
 from typing import Any, NoReturn

@@ -40,7 +40,7 @@ def state_of(endpoint: Endpoint) -> str:
 class Times:
     """The receiver's response times, in milliseconds, for deliveries of the last 24 hours.
 
-    Tests and deliveries that have not succeeded are excluded.
+    Excludes test deliveries, and deliveries that have not succeeded.
     """
 
     median: int | None
@@ -65,7 +65,7 @@ def response_times(endpoint: Endpoint) -> Times:
 
 
 def waiting(endpoint: Endpoint) -> str:
-    """Count the deliveries that wait for an attempt or are in flight, up to a cap, in words."""
+    """Return the number of waiting and in-flight deliveries as text, such as "more than 1,000"."""
     key = endpoint.chatbot_id
     found = [Delivery.objects.filter(waiting_of=key), Delivery.objects.filter(running_of=key)]
     return bounded(found[0].union(found[1], all=True)) or "none"

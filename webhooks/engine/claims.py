@@ -110,7 +110,7 @@ def _take(chosen: list[tuple[Waiting, Candidate]], worker: str, token: UUID) -> 
     if connection.vendor != "postgresql":  # there is only one worker
         return _write([one.delivery_id for _, one in chosen], worker, token)
     in_flight = Counter[UUID]()  # chosen so far, by endpoint
-    most = []  # per delivery: how many attempts of earlier claims its endpoint may have in flight
+    most = []  # for each delivery: how many attempts of its endpoint may already be in flight
     for one, _ in chosen:
         in_flight[one.chatbot_id] += 1
         most.append(one.limit - in_flight[one.chatbot_id])

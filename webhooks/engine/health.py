@@ -18,7 +18,7 @@ from config.outbound.failures import Reason
 from webhooks.engine.work import Result, Work
 from webhooks.models import Endpoint
 
-# Successes that change nothing but `last_success_at` are written at most this often
+# Successes that change nothing but `last_success_at` are written at most this often.
 FRESH = timedelta(seconds=10)
 MOST = 128  # highest limit; allows 640 deliveries a second if each takes 0.2 s
 RECORD = (
@@ -50,7 +50,7 @@ CHANGED = prepared(changed)
 def record(
     ended: Iterable[tuple[Work, Result]], ended_at: datetime, *, leave_locked: bool = False
 ) -> None:
-    """Write what finished attempts show about their endpoints, inside the caller's transaction.
+    """Update the endpoints' records from finished attempts, inside the caller's transaction.
 
     `ended` lists the attempts in the order in which they ended. The endpoints' rows are locked in a
     fixed order, to avoid deadlocks with workers that lock the same rows. `leave_locked` skips rows

@@ -93,7 +93,7 @@ SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan'
 def now() -> datetime:
     """Return the current time by the clock that is used for due times.
 
-    This is the database's clock or, on the embedded default, this machine's.
+    This is PostgreSQL's clock or, on SQLite, this machine's clock.
     """
     if connection.vendor != "postgresql":
         return timezone.now()

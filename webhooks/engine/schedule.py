@@ -154,7 +154,7 @@ def _insist(work: Work, write: Callable[[], bool]) -> bool:
 def _confirm_all(
     asked: list[tuple[Claimed, str]], *, leave_locked: bool = False
 ) -> list[Work | Exception | None]:
-    """Give deliveries whose tasks begin a new claim, and insert the rows of their attempts.
+    """Exchange the claims of deliveries whose tasks begin, and insert the rows of their attempts.
 
     Each item is a claim and the name of its worker. Returns the work of each item, or None if the
     claim no longer holds, a duplicate in the same batch has begun the attempt, or the delivery's

@@ -75,5 +75,5 @@ class Result:
 
     @property
     def detail(self) -> str:
-        """The detail of the reason; may be empty."""
+        """Details of the reason; may be empty."""
         return self.outcome.detail if self.outcome else ""

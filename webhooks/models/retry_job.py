@@ -23,7 +23,7 @@ class RetryJob(Row):
     filter = models.JSONField()  # as Selection.as_json returns it
     per_second = models.PositiveIntegerField("deliveries per second for each endpoint")
     failed_before = models.DateTimeField()
-    expected = models.PositiveIntegerField()  # deliveries that matched at the job's start; capped
+    expected = models.PositiveIntegerField()  # matches at the job's start, counted up to a limit
     state = models.CharField(max_length=10, choices=JobState.choices, default=JobState.RUNNING)
     stopped_by = models.CharField(max_length=SHORT, blank=True)
     finished_at = models.DateTimeField(null=True)

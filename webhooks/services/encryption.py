@@ -11,8 +11,9 @@ CHUNK = 500
 def rotate() -> Iterator[bool]:
     """Re-encrypt the secrets of all endpoints. Yields, for each, whether no key can decrypt it.
 
-    A secret that is replaced in the meantime is left unchanged: it was sealed with the newest key.
-    After an interruption, or once a missing key has been put back, run it again from the start.
+    If a secret is replaced in the meantime, the new secret is left unchanged, because it is already
+    encrypted with the newest key. After an interruption, or once a missing key has been restored,
+    run the rotation again from the start.
     """
     rows = Endpoint.objects.order_by("pk").values_list("pk", "sealed_secret")
     for key, sealed in rows.iterator(chunk_size=CHUNK):

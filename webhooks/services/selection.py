@@ -48,8 +48,9 @@ def with_id(deliveries: "QuerySet[Delivery]", wanted: UUID) -> "QuerySet[Deliver
     """Select deliveries by their own id, or by the id of their thread or message.
 
     The result keeps neither the order nor the joins of `deliveries`. For each row with a matching
-    id, a subquery checks whether `deliveries` contains it. Otherwise SQLite, whose tables are never
-    analyzed, would read all deliveries of a chatbot or state, and look for the few ids among them.
+    id, a subquery checks whether `deliveries` contains it. If `deliveries` were filtered by the ids
+    directly, SQLite, whose tables are never analyzed, would read all deliveries of a chatbot or
+    state, and look for the few ids among them.
     """
     rows = Delivery.objects.order_by()
     found = (

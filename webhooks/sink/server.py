@@ -238,7 +238,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _advice(error: ssl.SSLError) -> str:
-    """Explain what a caller did wrong. Returns "" for a caller that only connected."""
+    """Explain what a caller did wrong. Returns "" if the caller disconnected."""
     match error.reason:
         case "TLSV1_ALERT_UNKNOWN_CA" | "SSLV3_ALERT_BAD_CERTIFICATE":
             return "a caller does not trust the certificate: was it started with WEBHOOK_CA_BUNDLE?"

@@ -29,7 +29,7 @@ RECENT = 0.05  # seconds for which the server counts as responsive after a respo
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Django's wrapper, with prepared statements and a pool that hands out no dead connection.
+    """Django's wrapper, with prepared statements and a pool that never returns a dead connection.
 
     With Django's CONN_HEALTH_CHECKS, the pool would sleep between dead connections and wait
     indefinitely for a suspended server.
@@ -61,8 +61,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def create_cursor(self, name: str | None = None) -> Any:  # Any: psycopg's
         """Create a cursor that keeps the connection's loaders. With a name, it is server-side."""
         if self.inline:
-            raise MustWait  # only prepared statements are known to be short
-        kinds: Any = base  # Any: the stubs lack the arguments of its cursors
+            raise MustWait  # only prepared statements are known to be fast
+        kinds: Any = base  # Any: the stubs lack the arguments of base's cursors
         if name:
             held = self.connection.autocommit
             return kinds.ServerSideCursor(
@@ -187,7 +187,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return idle and figures["pool_size"] > 1 and not figures["requests_waiting"]
 
     def use_inline(self) -> None:
-        """Prepare for a read on the event loop's thread.
+        """Set up this wrapper to read on the event loop's thread.
 
         Raises MustWait if there is no working connection, or if prepared statements are disabled.
         """

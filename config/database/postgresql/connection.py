@@ -20,7 +20,7 @@ from psycopg.pq.abc import PGresult
 
 from config.database.inline import MustWait
 
-MOST = 500  # maximum statements that a connection prepares; further ones use a cursor
+MOST = 500  # maximum number of statements that a connection prepares; others use a cursor
 MOST_PARAMETERS = 65_535  # PostgreSQL's own limit
 FORMATS = [PyFormat.AUTO] * MOST_PARAMETERS
 Named = tuple[str, tuple[int, ...] | None]  # a statement, and the types of its parameters
@@ -49,7 +49,7 @@ class Connection(psycopg.Connection[Any]):
 
     @cached_property
     def polls(self) -> Mapping[int, Callable[[float | None], list[tuple[int, int]]]]:
-        """For each set of events, a function that waits for one of them on the server's socket."""
+        """Functions that wait for events on the server's socket, keyed by the set of events."""
         polls = {}
         for events in (select.POLLIN, select.POLLIN | select.POLLOUT):
             poll = select.poll()

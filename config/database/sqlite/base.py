@@ -17,7 +17,7 @@ from config.database.sqlite.write_queue import WriteQueue
 LONG = 10_000  # characters; a statement this long or longer is not cached
 WRITES = ("INSERT", "UPDATE", "DELETE", "REPLAC")  # first six letters of statements that write
 
-_queue = WriteQueue()  # one is enough, because there is only one database
+_queue = WriteQueue()  # one queue is enough, because there is only one database
 
 
 def timestamp(value: str | None, *_: Any) -> datetime | None:

@@ -184,7 +184,7 @@ def test_a_row_of_another_account_looks_like_a_missing_row(
 def test_the_same_addresses_show_the_rows_to_a_superuser(
     foreign: Tenant, own: Tenant, manager: Client
 ) -> None:
-    """Proves that the tests above request pages that do show rows."""
+    """The pages that the tests above request show the rows to a user who may see them."""
     User.objects.filter(pk=own.owner.pk).update(is_superuser=True)
     shown = {
         "".join(address.split("/")[3:4])

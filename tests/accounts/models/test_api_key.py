@@ -1,4 +1,4 @@
-"""The state of a key, as the admin shows it, agrees with whether the key works."""
+"""The state that the admin shows for a key agrees with whether the key works."""
 
 from collections.abc import Callable
 from datetime import timedelta

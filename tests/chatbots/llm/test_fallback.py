@@ -162,7 +162,7 @@ def test_a_loop_of_models_is_rejected_and_harmless(length: int) -> None:
     with pytest.raises(ValidationError, match="a model cannot come after itself") as caught:
         models[-1].full_clean()
     assert " -> ".join(map(str, [models[-1], *models])) in str(caught.value)
-    models[-1].save()  # without validation, as when two people save at the same moment
+    models[-1].save()  # skips validation: two simultaneous edits could create the same cycle
     assert to_ask(models[0]) == models
 
 

@@ -40,8 +40,8 @@ def rows_and_next(client: Client, address: str) -> tuple[list[str], str | None]:
 def fill(chatbot: Chatbot, count: int, **fields: object) -> list[str]:
     """Create deliveries whose order depends on both the timestamp and the id.
 
-    Groups of three share a timestamp, and later ids have earlier timestamps. Returns the ids,
-    newest first.
+    Groups of three deliveries share a timestamp, and groups with higher ids have earlier
+    timestamps. Returns the ids, newest first.
     """
     now = timezone.now()
     made = [DeliveryFactory(chatbot=chatbot, **fields) for _ in range(count)]

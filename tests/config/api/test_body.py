@@ -37,7 +37,7 @@ def filled(unit: str, *, number: int = body.MAX_BYTES) -> bytes:
 
 
 def full(unit: str, *, of: int) -> bytes:
-    """Return a body with as many units as MAX_VALUES allows. Each counts as `of` values."""
+    """Return a body with as many units as MAX_VALUES allows, if each counts as `of` values."""
     return filled(unit, number=(body.MAX_VALUES - 3) // of)
 
 
@@ -169,7 +169,7 @@ def cheapest(run: Callable[[], object]) -> float:
 def test_no_body_takes_much_processor_time(
     api: Api, chatbot: Chatbot, starters: str, raw: bytes
 ) -> None:
-    """Handling a body takes less time than adding up 2,500,000 numbers, which is under 100 ms."""
+    """Handling a body takes less time than adding up 2,500,000 numbers (less than 100 ms)."""
     unit = cheapest(lambda: sum(number for number in range(500_000)))
     for path in (starters, f"/v1/chatting/{chatbot.pk}/threads"):
         assert cheapest(lambda there=path: api.post(there, raw)) < 5 * unit  # type: ignore[misc]

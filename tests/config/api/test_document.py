@@ -36,7 +36,7 @@ LEDGER = re.compile(r"^\| ([a-z-]+) \|", re.MULTILINE)
 
 
 def walk(value: Any, place: str = "#") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every object in the document with its position, but no object inside an example."""
+    """Yield every object in the document with its position, except objects inside examples."""
     if isinstance(value, dict):
         yield place, value
         for name, inner in value.items():

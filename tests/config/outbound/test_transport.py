@@ -23,7 +23,7 @@ from tests.servers import certificates
 from tests.servers.behaviors import Arrival, Behavior, Step
 from tests.servers.receiver import Receiver, hear_nothing
 
-TIMEOUT = 1.0  # seconds; long enough to send the request even if the exchange times out
+TIMEOUT = 1.0  # seconds; long enough to send the request before the exchange times out
 SLACK = 10.0  # seconds, for a machine under load
 
 

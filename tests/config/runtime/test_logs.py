@@ -118,7 +118,7 @@ class Lines:
             self.handler.addFilter(each)
 
     def read(self) -> list[dict[str, Any]]:
-        """Return the lines. One may summarize lines that were suppressed in an earlier test."""
+        """Return the lines, possibly with a summary of lines suppressed in an earlier test."""
         return [json.loads(line) for line in self.stream.getvalue().splitlines()]
 
 
@@ -136,7 +136,7 @@ CANARY = "canary in a body"
 def calls(api: Api, chatbot: Chatbot) -> list[tuple[int, str, dict[str, str]]]:
     """Send many kinds of requests, and return what their log lines must contain.
 
-    Each item is the status, the route and the caller.
+    Each item consists of the status, the route and the caller.
     """
     bot = "/api/v1/chatting/<str:chatbot_id>"
     path = f"/v1/chatting/{chatbot.pk}/threads"

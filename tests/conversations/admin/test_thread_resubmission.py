@@ -1,4 +1,4 @@
-"""Forms on a thread's page that are submitted again: after a failure, with other text, or twice."""
+"""A form on a thread's page is submitted again: after a failure, or with the same or other text."""
 
 import pytest
 from django.test import Client

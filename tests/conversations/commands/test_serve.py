@@ -123,7 +123,8 @@ def test_other_users_cannot_read_the_state(running: Any) -> None:
     folder, start, _ = running
     state = folder / "state"
     files = {"database.sqlite3", "database.sqlite3-wal", "web.lock", "worker.lock"}
-    # SQLite deletes its WAL when the last connection closes. Wait until another recreates the file.
+    # SQLite deletes its WAL when the last connection closes. Wait until a new connection recreates
+    # the file.
     wait_until(lambda: files <= {path.name for path in state.iterdir()}, told=start.said)
     paths = [state, *state.rglob("*")]
     wanted = {path: 0o700 if path.is_dir() else 0o600 for path in paths}
