@@ -32,7 +32,7 @@ class PagesOnly(MiddlewareMixin):
 
 
 class SessionMiddleware(PagesOnly, sessions.SessionMiddleware):
-    """Gives requests for pages a session."""
+    """Adds the session to each request for a page."""
 
 
 class AuthenticationMiddleware(PagesOnly, auth.AuthenticationMiddleware):

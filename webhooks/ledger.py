@@ -8,8 +8,8 @@ compares the rows. This process fetches only the bounds of the spans and the ids
 The engine makes each change in one transaction (see `engine.schedule` and `engine.recovery`), so
 these rules hold at any moment, even for deliveries that are in flight or erased. Pruning deletes a
 delivery together with its attempts. No rule checks whether there were enough attempts, because the
-retry delays may have changed since. The status of the last attempt shows whether another one
-follows.
+retry delays may have changed since. Instead, the rules rely on the status of the last attempt,
+which shows whether another one must follow.
 """
 
 from collections.abc import Callable, Iterator

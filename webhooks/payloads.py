@@ -41,7 +41,10 @@ class Context:
 
 @dataclass(frozen=True)
 class Data(ABC):
-    """The data of an event. Each kind is a frozen dataclass; OpenAPI shows its docstring."""
+    """The data of an event. Each kind is a frozen dataclass.
+
+    Its docstring is shown in the OpenAPI document.
+    """
 
     event: ClassVar[Event]
     open_points: ClassVar[tuple[str, ...]] = ()

@@ -57,7 +57,7 @@ def prune(claim: str) -> None:
 @shared_task(acks_late=True, ignore_result=True)
 def tell_owners(claim: str) -> None:
     """Once a minute, email the owners of webhooks that keep failing or have recovered."""
-    # Finish first: if this run dies, the next one finds the remaining endpoints.
+    # Mark this run as finished first. If it dies, the next run finds the remaining endpoints.
     next_due = timezone.now() + timedelta(minutes=1)
     if PeriodicWork.objects.finish(TELL_OWNERS, claim, next_due=next_due):
         notifications.tell_owners()

@@ -34,8 +34,8 @@ NOT_ROTATABLE = "{} cannot be rotated: it is not a working key, or it has alread
 def holders(request: HttpRequest) -> "QuerySet[User]":
     """Return the active people whose keys, names and sign-in times the signed-in person may see.
 
-    A superuser may see this of all active people. Any other staff member may see it of themselves,
-    and of people who are not superusers and belong only to accounts that the staff member manages.
+    A superuser may see those of all active people. Other staff may see their own, and those of
+    people who are not superusers and belong only to accounts that the staff member manages.
     """
     user = person(request)
     people = User.objects.filter(is_active=True)

@@ -38,7 +38,7 @@ class Invitation(Standing):
 
     @property
     def link(self) -> str:
-        """The URL of the page on which the person accepts. Its token is secret."""
+        """The URL of the page on which the person accepts the invitation. Its token is secret."""
         return f"{settings.PUBLIC_URL}/invitation?token={self.signer.sign(self.pk.hex)}"
 
     @classmethod

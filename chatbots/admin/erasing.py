@@ -57,8 +57,8 @@ class Erasing(ScopedAdmin):
     """Base for admin pages whose rows are deleted by a service, after confirmation."""
 
     consequences: tuple[str, ...] = ()
-    # Relations that the page leaves out, because their rows are kept, are settings of the row that
-    # is deleted, or contain only statistics
+    # The page does not list the rows of these relations. They are kept, are settings of the deleted
+    # row, or contain only statistics.
     uncounted: tuple[str, ...] = ()
     asks_for_name = False
 

@@ -14,7 +14,7 @@ from chatbots.llm.exchange import Reply
 
 QUOTED = 2  # the maximum number of sentences in an answer
 SENTENCE_LENGTH = 300
-STEM = 4  # words that share this many first letters match: "delivery" and "deliveries"
+STEM = 4  # words match if this many first letters are equal: "delivery", "deliveries"
 KNOWN_WEIGHT = 2  # weight of a known subject; any other word weighs 1
 
 UNKNOWN = "I am sorry, I do not know that. A member of our team will be glad to help you."
@@ -104,7 +104,7 @@ def answer(question: str, facts: str) -> Reply:
 
 
 def _topic(word: str) -> str:
-    """Reduce a word to its subject, or to its first letters if it has none."""
+    """Reduce a word to its subject, or to its first letters if it has no subject."""
     beginnings = (word[:size] for size in range(len(word), min(len(word), STEM) - 1, -1))
     found = (SUBJECT_OF[part] for part in beginnings if part in SUBJECT_OF)
     return next(found, word[:STEM])

@@ -121,7 +121,7 @@ class VersionedRow(models.Model):
         return {n: str(value) if isinstance(value, UUID) else value for n, value in values.items()}
 
     def change(self, changes: Mapping[str, Any]) -> Self:
-        """Save changes to a row that the caller has locked, and a version if its content is new."""
+        """Save changes to a row that the caller has locked. New content also adds a version."""
         changed = copy(self)
         for name, value in changes.items():
             setattr(changed, name, value)

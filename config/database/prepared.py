@@ -196,7 +196,8 @@ def prepared_delete(build: "Callable[..., QuerySet[Any, Any]]") -> PreparedWrite
 def page(rows: Rows) -> Rows:
     """Slice a queryset or a subquery by `limit` and `offset`, which each run supplies.
 
-    If a limit rarely changes, make it part of the shape instead, so that the database plans for it.
+    If a limit rarely changes, make it part of the shape instead. The database can then take it into
+    account when it plans the query.
     """
     sliced: Rows = rows[WINDOW[0] : WINDOW[1]]
     return sliced
@@ -286,12 +287,12 @@ def insert_each(rows: list[RowT]) -> None:
 
 
 def among(name: str, field: Any, size: int) -> list[Any]:  # Any: a Given; the stubs lack it
-    """Return the right side of an `__in` lookup, for a list of `size` values from `listed`."""
+    """Return the right side of an `__in` lookup, for a list of this size from `listed`."""
     return [Given(f"{name} {number}", field) for number in range(size)]
 
 
 def listed(name: str, values: Iterable[Any]) -> tuple[int, dict[str, Any]]:
-    """Return the size of a list, and its values under the names that `among` gives them.
+    """Return the padded size of a list, and its values under the names that `among` uses.
 
     The list is padded to a power of two by repeating its last value, because each size needs a
     statement of its own. For an empty list, whose size is 0, the lookup must be left out.
@@ -309,5 +310,5 @@ def changed(row: Model, names: Iterable[str]) -> dict[str, Any]:
 
 
 def new(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Name the values as `_update_columns` expects them."""
+    """Return the values under the parameter names that `_update_columns` expects."""
     return {f"new {name}": value for name, value in values.items()}

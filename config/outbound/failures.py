@@ -35,7 +35,7 @@ class Reason(TextChoices):
 
 
 class AddressNotAllowed(Exception):
-    """Raised by a judge for an address that must not be connected to."""
+    """Raised by a `judge` function to refuse a connection to an address."""
 
 
 class Failure(NamedTuple):
@@ -75,7 +75,7 @@ BY_ERRNO = {
     errno.EADDRNOTAVAIL: Reason.NOT_REACHABLE,
 }
 BY_VERIFY_CODE = {  # OpenSSL's X509_V_ERR_…
-    9: Reason.CERTIFICATE_EXPIRED,  # CERT_NOT_YET_VALID; only the detail says so
+    9: Reason.CERTIFICATE_EXPIRED,  # CERT_NOT_YET_VALID, distinguished only by the detail
     10: Reason.CERTIFICATE_EXPIRED,  # CERT_HAS_EXPIRED
     62: Reason.CERTIFICATE_NAME,  # HOSTNAME_MISMATCH
     64: Reason.CERTIFICATE_NAME,  # IP_ADDRESS_MISMATCH
@@ -84,7 +84,7 @@ BY_VERIFY_CODE = {  # OpenSSL's X509_V_ERR_…
 
 # Errors of this machine, not of the peer: no file descriptors, memory or buffers are left.
 SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
-LOOK_UP_DESCRIPTORS = 8  # more than a single look-up opens
+LOOK_UP_DESCRIPTORS = 8  # more descriptors than one look-up opens
 
 
 def is_shortage(error: BaseException) -> bool:

@@ -50,7 +50,7 @@ def chosen(name: str | None) -> str:
 
 
 def shown(count: int) -> int | str:
-    """Format a number of threads that was counted up to CAP."""
+    """Format a thread count that stops at CAP."""
     return f"{CAP - 1}+" if count >= CAP else count
 
 

@@ -51,7 +51,8 @@ Counts = dict[Key, Counter[str]]
 
 PRESENT = Message.objects.filter(thread__erased_at=None)
 BY_VISITOR = Q(system_message_type=SystemMessageType.CONVERSATION_ESCALATED, agent=None)
-# Each row is counted under one of these names. `Range.count` then adds up some of the counts.
+# Each row is counted under one of these names. `Range.count` then adds the fallbacks to the AI
+# replies, and the AI replies to the messages.
 NAME_OF_MESSAGE = Case(
     When(fallback_reason__isnull=False, then=Value("fallbacks")),
     When(message_type=MessageType.AI_MESSAGE, then=Value("ai_replies")),

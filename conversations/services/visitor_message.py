@@ -59,7 +59,7 @@ class Incoming(NamedTuple):
 
 
 def known_before() -> "QuerySet[Thread, tuple[Any, ...]]":
-    """Select Incoming's fields except `content`. Each run supplies the thread and the content."""
+    """Select the fields of Incoming except `content`, for a given thread and content."""
     plan, settings = "chatbot__account__plan__", "chatbot__generalsettings__"
     escalating = FollowUpPrompt.objects.filter(
         chatbot=OuterRef("chatbot"), esclate=True, button_message=Given("content", TextField())

@@ -1,4 +1,4 @@
-// WEBHOOK_SECRET=… go run verify.go "$X_SIGNATURE" < body: exits 0 if it is genuine, else 1.
+// WEBHOOK_SECRET=… go run verify.go "$X_SIGNATURE" < body: exits 0 if genuine, else 1.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// WEBHOOK_SECRET=… node verify.mjs "$X_SIGNATURE" < body: exits 0 if it is genuine, else 1.
+// WEBHOOK_SECRET=… node verify.mjs "$X_SIGNATURE" < body: exits 0 if genuine, else 1.
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { readFileSync } from "node:fs";

@@ -1,5 +1,5 @@
 <?php
-// WEBHOOK_SECRET=… php verify.php "$X_SIGNATURE" < body: exits 0 if it is genuine, else 1.
+// WEBHOOK_SECRET=… php verify.php "$X_SIGNATURE" < body: exits 0 if genuine, else 1.
 
 // In a web server the raw body is file_get_contents('php://input'),
 // and the signature $_SERVER['HTTP_X_SIGNATURE'] ?? ''.

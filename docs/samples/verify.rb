@@ -1,4 +1,4 @@
-# WEBHOOK_SECRET=… ruby verify.rb "$X_SIGNATURE" < body: exits 0 if it is genuine, else 1.
+# WEBHOOK_SECRET=… ruby verify.rb "$X_SIGNATURE" < body: exits 0 if genuine, else 1.
 
 require "openssl"
 

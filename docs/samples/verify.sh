@@ -1,5 +1,5 @@
 #!/bin/sh
-# WEBHOOK_SECRET=… sh verify.sh "$X_SIGNATURE" < body: exits 0 if it is genuine, else 1.
+# WEBHOOK_SECRET=… sh verify.sh "$X_SIGNATURE" < body: exits 0 if genuine, else 1.
 # For manual tests only: openssl gets the secret as an argument, which other users can see.
 
 hmac() { openssl dgst -sha256 -hmac "$1" -r | cut -d ' ' -f 1; }

@@ -30,7 +30,7 @@ def person(here: Chatbot) -> User:
 
 @pytest.fixture
 def bound(here: Chatbot, person: User) -> Api:
-    """A key for the account of `here`, issued before the person owned another account."""
+    """A client with a key bound to the account of `here`. The person owns no other account yet."""
     return Api(api_key.issue(person, account=here.account)[1])
 
 

@@ -27,7 +27,7 @@ class Heard:
     took: list[float] = field(default_factory=list)  # seconds for each response
     bodies: list[bytes] = field(default_factory=list)
     wrong: list[bytes] = field(default_factory=list)
-    cpu_seconds: float = 0.0  # processor time of the generator
+    cpu_seconds: float = 0.0  # CPU time of the generator
 
     @property
     def a_second(self) -> float:

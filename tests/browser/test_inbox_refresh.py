@@ -1,4 +1,4 @@
-"""The live inbox, while polls for news succeed but requests for the list itself fail."""
+"""The live inbox when polls for updates succeed but requests for the list itself fail."""
 
 from collections.abc import Callable, Iterator
 

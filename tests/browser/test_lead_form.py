@@ -72,7 +72,7 @@ def test_fields_are_added_filled_and_saved_in_their_order(device: Device, shop: 
     page = device.page
     open_form(page, shop)
     add = page.get_by_role("button", name="Add a field")
-    for _ in range(2):  # both are added before either has a label
+    for _ in range(2):  # add both fields before either has a label
         device.press(add)
     second = page.locator(".lead-field").nth(1)
     device.write(page.locator(".lead-field").first.get_by_label("Label"), "Größe")

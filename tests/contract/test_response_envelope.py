@@ -104,7 +104,7 @@ def test_a_trailing_slash_is_another_path(api: Api, chatbot: Chatbot, path: str)
 
 
 class TestOrder:
-    """The order of checks, tested two at a time: each request would fail both checks."""
+    """The order of checks: if a request fails several, the first one determines the error."""
 
     @pytest.fixture
     def there(self, chatbot: Chatbot) -> str:

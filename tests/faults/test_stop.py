@@ -1,4 +1,4 @@
-"""While PostgreSQL is unreachable, silent or slow, a worker survives and can be stopped in time."""
+"""A worker survives an unreachable, silent or slow PostgreSQL, and stops within the time limit."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from webhooks.models import Attempt, Delivery, Endpoint
 
 pytestmark = pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no server")
 STOPPED_WITHIN = 40.0  # seconds; the default LLM_TIMEOUT + 10 s, as docs/deployment.md says
-ATTEMPTS = 40  # attempts to connect, far more than a pool makes before it gives up
+ATTEMPTS = 40  # number of connection attempts; far more than a pool makes before it gives up
 NOTICED = 3.0  # seconds within which a process notices a signal, even on a busy machine
 
 

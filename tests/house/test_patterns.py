@@ -39,7 +39,7 @@ def use_of(pattern: re.Pattern[str], method: str) -> Use:
 
 
 def attacks(pattern: re.Pattern[str]) -> Iterator[tuple[str, str, str]]:
-    """Generate attacks: texts that a pattern may take very long to match.
+    """Generate attacks: texts that a pattern may be very slow to match.
 
     Each consists of a beginning, a part that is repeated, and an end. Most of them use characters
     or words from the pattern itself.
@@ -64,9 +64,9 @@ def seconds(use: Use, text: str) -> float:
 def worst(pattern: re.Pattern[str], method: str) -> tuple[float, str]:
     """Return how long the slowest attack takes with a text of 64 KiB, and the attack.
 
-    If an attack is slow even with a shorter text, its time is extrapolated from that. Only the
-    attacks that are slowest with short texts are tried with longer ones. At 256 characters,
-    quadratic time already stands out: it is about a hundred times linear time.
+    If an attack is slow even with a shorter text, its time with that text is extrapolated to
+    64 KiB. Only the attacks that are slowest with short texts are tried with longer ones. At 256
+    characters, quadratic time already stands out: it is about a hundred times linear time.
     """
     use, taken = use_of(pattern, method), dict[tuple[str, str, str], float]()
     for attack in attacks(pattern):
@@ -88,7 +88,7 @@ def text_of(attack: tuple[str, str, str], size: int) -> str:
 
 
 def is_suspect(use: Use, attack: tuple[str, str, str], size: int, taken: float) -> bool:
-    """Return whether an attack was slow twice, because one slow run may be chance."""
+    """Return whether an attack was slow twice, because one slow run may be due to chance."""
     return taken > SUSPECT and seconds(use, text_of(attack, size)) > SUSPECT
 
 

@@ -83,7 +83,7 @@ class Crash:
         many: bool,
         context: dict[str, Any],
     ) -> Any:  # Any: as in Django
-        """Run a statement: one of Django's execute wrappers."""
+        """Run a statement, and check for the crash point. This is an execute wrapper for Django."""
         result = execute(sql, params, many, context)
         if self.matching.match(sql.strip()):
             connection = context["connection"]

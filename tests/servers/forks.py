@@ -98,7 +98,7 @@ class Forked:
 
 
 def run(plan: Plan, says_ready: Connection) -> None:
-    """Turn this forked process into the planned one, and run its command."""
+    """Set up this forked process as planned, and run the plan's command."""
     multiprocessing.current_process().daemon = False  # a daemon cannot start processes
     os.setsid()
     os.chdir(ROOT)

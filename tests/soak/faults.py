@@ -77,7 +77,7 @@ class Fault:
 
 
 def kinds_of(ground: Ground, *, count: int, seed: int) -> list[str]:
-    """Draw the kinds of `count` faults: each kind of WEIGHTS once, and the rest by weight.
+    """Draw the kinds of `count` faults: each weighted kind once, and the rest by weight.
 
     Of every 100 faults, one halts a worker for longer than its lease. On servers, one of every 200
     stops Redis for AWAY_FOR.
@@ -211,9 +211,9 @@ def stop(worker: Worker) -> None:
 
 
 def halt(worker: Worker, fault: Fault) -> None:
-    """Halt a worker for 0.1 to 4.5 s, or for a PAST_LEASE fault until after an attempt's lease.
+    """Halt a worker for 0.1 to 4.5 s or, for a PAST_LEASE fault, longer than an attempt's lease.
 
-    A halt of more than 3 s outlasts the claim of a delivery whose attempt has not begun.
+    If the halt lasts more than 3 s, the claims of deliveries whose attempts have not begun expire.
     """
     seconds = fault.scaled(0.1, 4.5)
     if fault.kind == PAST_LEASE:
@@ -226,7 +226,7 @@ def halt(worker: Worker, fault: Fault) -> None:
 def crash(worker: Worker, point: str, fault: Fault) -> None:
     """Run a worker until it dies when it passes a crash point for the nth time.
 
-    The fault's size determines n, which is from 1 to 12.
+    The fault's size determines n, which ranges from 1 to 12.
     """
     ordinary, passing = worker.environment, round(fault.scaled(1, 12))
     worker.environment = ordinary | {"TEST_CRASH_POINT": f"{point}:{passing}"}

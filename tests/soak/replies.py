@@ -1,9 +1,9 @@
 """A soak test of replies: each message has one outcome, even if a process dies during a model call.
 
-Visitors write in several threads. Some threads are escalated and returned to the AI. Meanwhile,
-web is killed, stopped and halted, and workers are killed. On servers, the database crashes, too. In
-the end, each message has exactly one outcome: a reply (from the model or the fallback), a draft, or
-an escalation that explains why there is no reply.
+Visitors write in several threads. Some threads are escalated and returned to the AI. Meanwhile, the
+web server is killed, stopped with SIGTERM or halted with SIGSTOP, and workers are killed. If
+PostgreSQL is used, it crashes, too. In the end, each message has exactly one outcome: a reply (from
+the model or the fallback), a draft, or an escalation that explains why there is no reply.
 """
 
 import random

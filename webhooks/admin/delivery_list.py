@@ -1,4 +1,4 @@
-"""The list of deliveries. A page's cost depends neither on their number nor on the filters.
+"""The list of deliveries. A page's cost is bounded for any number of rows and any filters.
 
 Indexes sort the deliveries newest first, overall and within each chatbot, state and response class.
 If the matching rows are exactly one range of an index, a page reads only the rows that it shows.
@@ -70,7 +70,7 @@ class DeliveryList(KeysetChangeList):
             self.queryset = self.kept(request, given_filters(request))
         self.countable = self.queryset if self.reached else matching
         super().get_results(request)
-        self.queryset = matching  # an export is not limited to the page
+        self.queryset = matching  # an export is not limited to what the page can reach
         self.counts: Counter[str] = Counter()
         if not self.query and set(self.params) <= {"state__exact"}:
             beside = None if self.result_list else self.last_day[: COUNTED + 1]
@@ -228,7 +228,7 @@ def since(time: datetime | None) -> dict[str, datetime]:
 
 
 def narrowed(given: dict[str, str]) -> dict[str, Any] | None:
-    """Return the condition on the response class or on the state that the filters imply.
+    """Return the condition that the filters imply on the response class or on the state.
 
     Both columns have an index. Returns None if the filters imply no such condition.
     """
@@ -252,9 +252,9 @@ def reach(
 ) -> datetime | None:
     """Find a time since which the chatbots together have at least `size` rows.
 
-    For each chatbot, this looks up the time of row number `size`, newest first. Returns the latest
-    of these times, or None if no chatbot has that many rows. `column` is the indexed column that
-    identifies the chatbot.
+    For each chatbot, this counts `size` rows from the newest and looks up the time of the last one.
+    Returns the latest of these times, or None if no chatbot has that many rows. `column` is the
+    indexed column that identifies the chatbot.
     """
     of_one = rows.filter(**{column: OuterRef("pk")}).order_by("-created_at", "-id")
     place = Subquery(of_one.values("created_at")[size - 1 : size])

@@ -65,7 +65,10 @@ class Bars:
         ]
 
     def scaled(self, count: int) -> int:
-        """Return the height of a bar's part for a count. Both parts together fit into the chart."""
+        """Return the height of one part of a bar.
+
+        The heights of both parts add up to at most HEIGHT.
+        """
         return max(1, count * (HEIGHT - 1) // self.most) if count else 0
 
     @property

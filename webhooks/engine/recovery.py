@@ -68,7 +68,7 @@ def release_all(worker: str) -> None:
 
 
 def follow_clock(jump: timedelta, *, since: float) -> None:
-    """Move due times and leases by `jump` after this machine's clock was set.
+    """Move due times and leases by `jump`, the amount by which this machine's clock was changed.
 
     `since` is the monotonic time at which the clock was last known to be unchanged. Due times set
     after that, and leases of attempts begun after that, may already use the new clock and are left

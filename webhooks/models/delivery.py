@@ -135,7 +135,7 @@ class Delivery(Row):
     claimed_until = models.DateTimeField(null=True)  # when the claim expires unless released
     retried_by = models.CharField(max_length=SHORT, blank=True)  # who requested the test or retry
     position = PositionField(editable=False)  # the order of a thread's events
-    # The chatbot's id, in the first column while the delivery waits, in the second while claimed.
+    # The chatbot's id: `waiting_of` has it while the delivery waits, `running_of` while claimed.
     waiting_of = generated(
         models.When(WAITS, then=models.F("chatbot")), output=models.UUIDField(null=True)
     )

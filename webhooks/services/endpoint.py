@@ -1,7 +1,6 @@
 """Configure a chatbot's webhook. Specification: Events, 1 to 4. Open point: plan-webhooks.
 
-A generated secret is returned only by the call that creates it. The caller must show it then,
-because no later call returns it.
+A generated secret is returned only by the call that creates it, so the caller must show it then.
 """
 
 from collections.abc import Callable, Iterable

@@ -31,8 +31,8 @@ RECENT = 0.05  # seconds for which the server counts as responsive after a respo
 class DatabaseWrapper(base.DatabaseWrapper):
     """Django's wrapper, with prepared statements and a pool that never returns a dead connection.
 
-    With Django's CONN_HEALTH_CHECKS, the pool would sleep between dead connections and wait
-    indefinitely for a suspended server.
+    With Django's CONN_HEALTH_CHECKS, the pool would sleep after each dead connection that it found,
+    and would wait indefinitely for a suspended server.
     """
 
     stores_times_as_text = False

@@ -93,7 +93,7 @@ class Command(BaseCommand):
         key = self.fresh_key()
         connection.close()
         family = Family()
-        # Handle SIGINT explicitly, because a process started with `&` in a shell ignores it.
+        # Handle SIGINT explicitly, because background processes of shell scripts ignore it.
         for ending in (signal.SIGINT, signal.SIGTERM):
             signal.signal(ending, signal.default_int_handler)
         try:
@@ -121,7 +121,7 @@ class Command(BaseCommand):
             )
 
     def announce(self, part: str) -> None:
-        """Log the version, part, address and mode at each start."""
+        """Log the version, the part (web, worker or all), the address and the mode at startup."""
         address = "" if part == "worker" else f"{settings.HOST}:{settings.PORT}"
         mode = "embedded" if settings.EMBEDDED else "PostgreSQL"
         mode += ", Redis" if settings.REDIS_URL else ", no Redis"

@@ -1,7 +1,7 @@
 """Every page of the admin needs the same few queries with 10 and with 10,000 rows of each kind.
 
-Three kinds get fewer rows: usage, which has one row for each month, gets about 60, and accounts and
-chatbots get about 300 each, because a manager's pages read the ids of all of them.
+Three kinds get fewer rows. Usage gets about 60, one for each month. Accounts and chatbots get about
+300 each, because a manager's pages read the ids of all of them.
 """
 
 import pytest

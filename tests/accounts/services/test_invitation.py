@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 def test_an_address_that_matches_only_after_the_database_lowercases_it_is_not_accepted() -> None:
     """PostgreSQL's LOWER can turn a dotted capital I into an i, so that another domain matches.
 
-    If it does not, as on SQLite, the test checks nothing.
+    Where LOWER does not do this, as on SQLite, the test checks nothing.
     """
     UserFactory(email="ann@city.example")
     invitation = Invitation.objects.create(

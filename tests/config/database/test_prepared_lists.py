@@ -1,6 +1,6 @@
-"""Lists of ids are padded to a few sizes, and one statement stores any number of rows.
+"""Lists of ids are padded to a few sizes, and any number of rows can be inserted.
 
-Each size is a shape of the statement, a variant that is compiled separately.
+A statement with a list is compiled separately for each size of the list.
 """
 
 import pytest

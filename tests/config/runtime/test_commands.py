@@ -19,7 +19,7 @@ from webhooks.models import Delivery
 from webhooks.services import retention, retry
 
 # A script that sends itself SIGINT at the nth SQL statement that contains the given words. A signal
-# from another process could not be timed to hit a certain statement.
+# from another process cannot be timed to arrive at a particular statement.
 INTERRUPTED = """
 import itertools, os, signal, sys
 import django

@@ -207,7 +207,7 @@ def test_the_page_says_who_took_the_thread_over_and_when(
 def test_a_stale_page_overwrites_only_what_it_changes(client: Client, thread: Thread) -> None:
     Thread.objects.filter(pk=thread.pk).update(internal_notes="one\ntwo")
     form = fields_of(client.get(at(thread)))
-    del form["important"]  # from another form; the details form omits it while its box is unchecked
+    del form["important"]  # the button's value; the details form does not send an unchecked box
     update(thread.pk, {"internal_notes": "a colleague's", "important": True})
     client.post(at(thread, "details"), form | {"title": "new"})
     thread.refresh_from_db()

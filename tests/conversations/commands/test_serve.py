@@ -64,7 +64,7 @@ class Start:
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Start, int]]:
-    """A running service whose state folder other users could read before the start."""
+    """A running service whose state folder was readable by other users before the start."""
     folder, port = tmp_path_factory.mktemp("running"), free_port()
     (folder / "state").mkdir(mode=0o755)
     (folder / "state" / "database.sqlite3").touch(mode=0o644)

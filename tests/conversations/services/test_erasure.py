@@ -214,7 +214,7 @@ def test_a_chatbot_is_erased_with_everything_below_it_and_its_log_stays(
     assert not Appearance.objects.filter(chatbot=chatbot).exists()
     assert not Localization.objects.filter(chatbot=chatbot).exists()
     assert log() == (lines, False)
-    assert Chatbot.everything.filter(pk=chatbot.pk).exists()  # the log refers to the chatbot
+    assert Chatbot.everything.filter(pk=chatbot.pk).exists()  # the delivery log refers to it
     Delivery.objects.all().delete()
     Chatbot.everything.filter(pk=chatbot.pk).update(purge_at=timezone.now())
     purge()

@@ -218,7 +218,7 @@ class TestHistory:
     ) -> None:
         MessageFactory(thread=thread)
         with connection.cursor() as cursor:
-            cursor.execute("ANALYZE")  # statistics for one message per thread
+            cursor.execute("ANALYZE")  # records that a thread has one message
         newest = MessageFactory(thread=thread)
         with counted() as statements:
             api.get(f"{here}/messages?before={newest.pk}")

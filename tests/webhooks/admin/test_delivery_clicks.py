@@ -31,7 +31,10 @@ def tried() -> Delivery | None:
 def test_a_hundred_concurrent_clicks_cause_one_attempt(
     receiver: Receiver, endpoint: Endpoint
 ) -> None:
-    """The attempt ends only after the last click, because a later click would start another one."""
+    """The receiver responds only after the last click.
+
+    A click after the end of the attempt would start another attempt.
+    """
     all_clicked = threading.Event()
 
     def held(arrival: Arrival) -> Iterable[Step]:
