@@ -23,6 +23,7 @@ from conversations.models import LedgerCheck, OwedReply
 from tests.bench import bulk
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.conversations import MessageFactory
+from tests.groups import needs
 from tests.patience import PATIENCE
 from tests.servers import certificates, prometheus
 from tests.servers.behaviors import answer, stall
@@ -48,6 +49,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(scope="module")
 def site(django_db_setup: None) -> Iterator[Site]:
+    needs("promtool")  # a test that is skipped halfway would leave the site without a worker
     with (
         Broker() as broker,
         Receiver(certificates.good()) as receiver,
