@@ -25,8 +25,8 @@ SHORTEST = 3  # words; shorter strings are names, states and keys
 MARKUP = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|\{#|#\}|<[^<>]*>", re.DOTALL)
 DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
-# Case matters, except for the first letter of a word or phrase, because `is None` is Python. "There
-# is none" is plain English, so it is accepted.
+# Case matters, except for the first letter of a word or phrase, because `is None` is Python.
+# "There is none" is idiomatic, so it is accepted.
 # An `alone` that ends a phrase nearly always means "only"; NOT_PROSE lists the exceptions.
 PATTERNS = [f"[{word[0]}{word[0].upper()}]" + word[1:].replace(" ", r"\s+") for word in AVOIDED]
 WORD = re.compile(rf"\b(?<![Tt]here )(?:{'|'.join(PATTERNS)})\b|\b[Aa]lone(?=[.,;:!?)\]])")
