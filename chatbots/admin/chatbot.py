@@ -161,7 +161,7 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
     def get_formset_kwargs(
         self, request: HttpRequest, obj: Any, inline: Any, prefix: str
     ) -> dict[str, Any]:
-        """Read the lengths of all lists before the first one is paginated."""
+        """Read the lengths of all lists in one query, before the first one is paginated."""
         if obj and not hasattr(obj, LENGTHS):
             lists = [each.model for each in self.inlines if issubclass(each, PagedInline)]
             read_lengths(obj, lists)

@@ -132,7 +132,7 @@ def send(incoming: Incoming, *, message_id: UUID | None = None) -> Sent:
             # and no place to wait for the reply has been reserved yet.
             with nullcontext() if waits else late_place(incoming):
                 return exchange(message, ai_reply.answer(message, claim))
-    except IntegrityError:  # this process was suspended, and another one stored the message
+    except IntegrityError:  # this process was suspended, and a retry stored the message
         begun = find(incoming, message_id)
         if begun is None:
             raise
@@ -157,7 +157,7 @@ def resume(incoming: Incoming, message: Message) -> Sent:
 
 @contextmanager
 def late_place(incoming: Incoming) -> Iterator[None]:
-    """Reserve a place among the threads that wait for models, when the message is already stored.
+    """Reserve a place among the threads that wait for models, after the message has been stored.
 
     Raises Unavailable. TooManyRequests would be wrong here: it tells the caller that nothing was
     stored, so the caller would send the message again with another id.

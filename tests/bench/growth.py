@@ -70,7 +70,7 @@ def close_pool() -> None:
 
 
 def interleaved(pairs: dict[str, tuple[Asked, Asked]], size: float) -> dict[str, Any]:
-    """Send both requests of each pair in turn. Returns each one's p50 and p99, and their ratios."""
+    """Send the requests of each pair alternately. Returns the p50 and p99 of both, and ratios."""
     figures = {}
     opened = {
         each.web.port: wire.Connection(each.web.port, b"")

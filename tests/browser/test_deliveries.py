@@ -146,7 +146,7 @@ def test_200_failures_are_filtered_and_retried_with_a_stop_in_between(
     expect(page.locator("#live").get_by_text("stopped by Kim")).to_be_visible()
     wait_until(lambda: not Delivery.objects.filter(due_at__isnull=False).exists())
     assert 0 < Delivery.objects.filter(state="FAILED").count() - 1 < 200
-    RetryJob.objects.update(per_second=100)  # the low rate left time to press Stop
+    RetryJob.objects.update(per_second=100)  # the rate was low only to leave time to press Stop
     device.press(page.get_by_role("button", name="Resume"))
     expect(page.locator("#live").get_by_text("DONE", exact=True)).to_be_visible()
     expect(page.get_by_text("200 of 200 retried")).to_be_visible()
@@ -167,7 +167,7 @@ def test_a_button_that_is_pressed_during_a_refresh_still_works(
     retry_job.advance()
     for _ in range(2):
         with page.expect_response(re.compile("/news/")):
-            pass  # the page polls and receives the progress
+            pass  # wait until the page has polled for the progress
     page.mouse.up()
     expect(page.locator("#live").get_by_text("stopped by Kim")).to_be_visible()
 
