@@ -41,7 +41,7 @@ from tests.house.source import ROOT
 OWN, SIBLING, FOREIGN, MISSING, MALFORMED = "own", "sibling", "foreign", "missing", "malformed"
 ALL, ABSENT = (OWN, SIBLING, FOREIGN, MISSING, MALFORMED), {MISSING, MALFORMED}
 MARK = "zebracrossing"  # occurs in most texts of the other account
-KINDS = {  # for each name of an id in paths and bodies, the model that the id refers to
+KINDS = {  # the model that each id in paths and bodies refers to, by the name of the id
     "account": Account,
     "chatbot": Chatbot,
     "follow_up_prompt": FollowUpPrompt,
