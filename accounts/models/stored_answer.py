@@ -29,7 +29,7 @@ class StoredAnswer(models.Model):
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
     class Meta:
-        indexes = [  # the first contains `size`, so it suffices to sum an account's sizes
+        indexes = [  # the first contains `size`, so the sum for an account reads only the index
             models.Index(fields=["account", "created_at", "size"], name="answers_of_an_account"),
             models.Index(
                 fields=["thread_id"],

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import admin
+from django.contrib.admin.models import LogEntry
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -115,8 +116,8 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
             "view": self.has_view_permission(request),
         }
 
-    def erase(self, row: Chatbot) -> bool:
-        return erase_chatbot(row)
+    def erase(self, row: Chatbot, entry: LogEntry) -> None:
+        erase_chatbot(row, entry=entry)
 
     def account_of(self, row: Chatbot) -> UUID:
         """Return the id of the chatbot's account."""

@@ -7,7 +7,6 @@ from uuid import UUID
 from django.contrib import messages
 from django.contrib.admin.models import DELETION, LogEntry
 from django.contrib.contenttypes.models import ContentType
-from django.db import transaction
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -62,8 +61,11 @@ class Erasing(ScopedAdmin):
     uncounted: tuple[str, ...] = ()
     asks_for_name = False
 
-    def erase(self, row: Any) -> bool:
-        """Delete a row through its service. Returns False if it is already deleted."""
+    def erase(self, row: Any, entry: LogEntry) -> None:
+        """Delete a row through its service, which stores the log entry in the same transaction.
+
+        Does nothing if the row is already deleted.
+        """
         raise NotImplementedError
 
     def account_of(self, row: Any) -> UUID:
@@ -120,9 +122,7 @@ class Erasing(ScopedAdmin):
             object_repr=self.name_in_trail(row)[:200],
             action_flag=DELETION,
         )
-        with transaction.atomic():
-            if self.erase(row):
-                entry.save()
+        self.erase(row, entry)
         messages.success(request, f"The {self.opts.verbose_name} was deleted")
         return HttpResponseRedirect(reverse(self.url_of("changelist")))
 

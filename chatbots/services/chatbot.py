@@ -11,7 +11,7 @@ from uuid import UUID
 
 from auditlog.context import disable_auditlog
 from django.db import IntegrityError, connection, transaction
-from django.db.models import UUIDField
+from django.db.models import Model, UUIDField
 from psycopg.errors import UniqueViolation
 
 from accounts.models import Account
@@ -68,11 +68,11 @@ def create_chatbot(account: Account, *, creator_id: UUID, name: str, description
     return chatbot
 
 
-def erase_chatbot(chatbot: Chatbot) -> bool:
+def erase_chatbot(chatbot: Chatbot, *, entry: Model | None = None) -> bool:
     """Hide a chatbot permanently and free its name. The worker deletes what belongs to it.
 
     Returns False if it is already erased. The chatbot's row is kept as long as the delivery log
-    refers to it.
+    refers to it. `entry`, a row of the admin's log, is stored in the same transaction.
     """
     present = Chatbot.objects.filter(pk=chatbot.pk)
     columns = {"name": f"erased {chatbot.pk}", "description": "", "is_active": False}
@@ -80,6 +80,8 @@ def erase_chatbot(chatbot: Chatbot) -> bool:
         if not present.update(**columns, **erased()):
             return False
         record_deletion(chatbot)
+        if entry:
+            entry.save()
     return True
 
 

@@ -38,7 +38,7 @@ for known in NAMES:
 
 
 class Unanswered(MustWait):
-    """Raised so as not to wait for the cache. The counter has probably been incremented."""
+    """Raised instead of waiting for the cache. The counter has probably been incremented."""
 
 
 class OwnCounters:

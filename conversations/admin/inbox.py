@@ -8,6 +8,7 @@ from uuid import UUID
 from django.contrib import admin, messages
 from django.contrib.admin import display
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.models import LogEntry
 from django.db.models import QuerySet
 from django.forms import Script
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
@@ -238,8 +239,8 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
 
         js = (Script("pages/inbox.js", defer=True),)
 
-    def erase(self, row: Thread) -> bool:
-        return erase_thread(row.pk)
+    def erase(self, row: Thread, entry: LogEntry) -> None:
+        erase_thread(row.pk, entry=entry)
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
         """Use the list that shows one view at a time."""

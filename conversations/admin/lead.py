@@ -4,6 +4,7 @@ from datetime import UTC
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.models import LogEntry
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
@@ -75,8 +76,8 @@ class LeadAdmin(Erasing, ReadOnly, Exporting, ChatbotRows):
     fields = readonly_fields = ("chatbot", "name", "email", "phone", CAPTURED, "conversation")
     empty_text = "No visitor has left an email address or a phone number yet."
 
-    def erase(self, row: Lead) -> bool:
-        return erase_lead(row)
+    def erase(self, row: Lead, entry: LogEntry) -> None:
+        erase_lead(row, entry=entry)
 
     @admin.display(description="conversation")
     def conversation(self, lead: Lead) -> SafeString:

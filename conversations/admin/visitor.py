@@ -1,6 +1,7 @@
 """The admin's list of visitors."""
 
 from django.contrib import admin
+from django.contrib.admin.models import LogEntry
 
 from accounts.admin.scope import ReadOnly
 from chatbots.admin.erasing import KEPT_IN_THE_LOG, Erasing
@@ -48,5 +49,5 @@ class VisitorAdmin(Erasing, ReadOnly, ChatbotRows):
     )
     empty_text = "There are no visitors yet."
 
-    def erase(self, row: Visitor) -> bool:
-        return erase_visitor(row.pk)
+    def erase(self, row: Visitor, entry: LogEntry) -> None:
+        erase_visitor(row.pk, entry=entry)

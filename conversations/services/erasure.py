@@ -2,20 +2,20 @@
 
 Erasing hides a conversation or a visitor in one short transaction. A worker later deletes the
 dependent rows in batches, so no transaction lasts long, however many rows there are. Deliveries
-stay in the log, but without their content.
+stay in the log, but without their content. `entry`, a row of the admin's log, is stored in the
+transaction that hides or deletes.
 """
 
 import time
 from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
-from functools import partial
 from typing import Any
 from uuid import UUID
 
 from auditlog.context import disable_auditlog
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Model, QuerySet
 from django.db.models.functions import Greatest
 from django.utils import timezone
 
@@ -38,7 +38,7 @@ AGAIN = timedelta(days=1)  # until the next attempt to delete a chatbot that the
 OF_LEADS = (Event.NEW_LEAD.value, Event.CONVERSATION_ESCALATED.value)
 
 
-def erase_thread(thread_id: UUID) -> bool:
+def erase_thread(thread_id: UUID, *, entry: Model | None = None) -> bool:
     """Hide a conversation permanently. Delete its lead, emails, stored responses and owed replies.
 
     Its waiting deliveries lose their content, so they are not sent. Returns False if it is
@@ -54,11 +54,13 @@ def erase_thread(thread_id: UUID) -> bool:
             total_sessions=Greatest(F("total_sessions") - 1, 0),
             total_messages=Greatest(F("total_messages") - thread.visitor_messages_count, 0),
         )
-        transaction.on_commit(partial(_erase_unsent, [thread_id]))
+        if entry:
+            entry.save()
+    _erase_unsent([thread_id])
     return True
 
 
-def erase_visitor(visitor_id: UUID) -> bool:
+def erase_visitor(visitor_id: UUID, *, entry: Model | None = None) -> bool:
     """Hide a visitor and all of their conversations permanently, in one transaction.
 
     Returns False if the visitor is already erased.
@@ -75,11 +77,13 @@ def erase_visitor(visitor_id: UUID) -> bool:
         # Free the visitor's id, so that API callers can use it for another visitor.
         contact = {"external_id": f"erased {visitor_id}", "name": "", "email": "", "phone": ""}
         Visitor.objects.filter(pk=visitor_id).update(**contact, **erased())
-        transaction.on_commit(partial(_erase_unsent, keys))
+        if entry:
+            entry.save()
+    _erase_unsent(keys)
     return True
 
 
-def erase_lead(lead: Lead) -> bool:
+def erase_lead(lead: Lead, *, entry: Model | None = None) -> bool:
     """Delete a lead, and erase the content of the events that contain its contact information.
 
     All emails about the conversation are deleted. The conversation and the visitor are kept.
@@ -92,6 +96,8 @@ def erase_lead(lead: Lead) -> bool:
         Mail.objects.filter(thread_id=lead.thread_id).delete()
         activity.mark_stale([lead.pk])
         deleted, _ = lead.delete()
+        if deleted and entry:
+            entry.save()
     return bool(deleted)
 
 

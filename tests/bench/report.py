@@ -42,7 +42,7 @@ SCALE = (
         *("slower_endpoints", "slower_endpoints_ratio", "{:.2f}", ""),
     ),
     (
-        "250 events a second for a minute to one endpoint that takes 0.2 s: not arrived by then",
+        "250 events a second for a minute to one endpoint that takes 0.2 s: undelivered at the end",
         *("one_endpoint", "one_endpoint_behind", "{:.0f}", "few"),
     ),
     (

@@ -100,7 +100,6 @@ def test_a_row_whose_deletion_cannot_be_logged_is_kept(
     with pytest.raises(OperationalError):
         client.post(at(row), {"name": "mine bot"})
     assert model.objects.filter(pk=row.pk).exists()
-    assert all(row.body for row in Delivery.objects.all())
 
 
 @pytest.mark.parametrize("model", KINDS, ids=lambda model: model.__name__)

@@ -77,7 +77,6 @@ def log() -> tuple[list[str], bool]:
     return list(lines), any(bodies) or any(echoes)
 
 
-@pytest.mark.django_db(transaction=True)  # deliveries are erased after the commit
 def test_a_conversation_disappears_immediately_and_its_rows_soon_after(
     chatbot: Chatbot, api: Api, talk: Thread, thread: Thread
 ) -> None:
@@ -165,7 +164,6 @@ def test_a_visitor_is_erased_with_all_conversations_and_may_return(
     assert log() == (lines, False)
 
 
-@pytest.mark.django_db(transaction=True)  # deliveries are erased after the commit
 @pytest.mark.parametrize("gone", ["conversation", "visitor"])
 def test_no_waiting_delivery_keeps_its_content(
     chatbot: Chatbot, talk: Thread, gone: str, monkeypatch: pytest.MonkeyPatch
