@@ -22,12 +22,14 @@ from chatbots.models.localization import DEFAULT_LOCALE
 from config.api.errors import InvalidRequest
 from config.database.erasable import erased
 from config.database.prepared import Given, prepared
-from config.database.row import save_changes
+from config.database.row import save_changes, save_unlocked
 from config.database.trail import record_deletion
 
+PRESENT = prepared(lambda: Chatbot.objects.filter(pk=Given("chatbot", UUIDField())))
 LOCKED = prepared(
     lambda: Chatbot.objects.select_for_update(no_key=True).filter(pk=Given("chatbot", UUIDField()))
 )
+CHANGEABLE = "name", "description", "is_active"  # an erasure also changes the name
 
 
 @contextmanager
@@ -90,8 +92,12 @@ def update_chatbot(chatbot_id: UUID, changes: Mapping[str, Any]) -> Chatbot:
 
     Raises ChatbotNotFound, and InvalidRequest if the new name is taken.
     """
-    with unique_name(), transaction.atomic():
-        chatbot = LOCKED.first(chatbot=chatbot_id)
-        if chatbot is None:
-            raise ChatbotNotFound
-        return save_changes(chatbot, changes)
+    with unique_name():
+        chatbot = PRESENT.first(chatbot=chatbot_id)
+        if chatbot and save_unlocked(chatbot, changes, CHANGEABLE):
+            return chatbot
+        with transaction.atomic():
+            chatbot = LOCKED.first(chatbot=chatbot_id)
+            if chatbot is None:
+                raise ChatbotNotFound
+            return save_changes(chatbot, changes)

@@ -16,6 +16,7 @@ function computes is fixed on the first run, so a time or a uuid in it must be a
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
@@ -210,10 +211,12 @@ _insert = PreparedWrite(
 )
 
 
-def _columns(model: type[Model], *names: str) -> Update:
+def _columns(model: type[Model], lookups: tuple[str, ...], *names: str) -> Update:
     fields = [model._meta.get_field(name) for name in names]
+    compared = {each: model._meta.get_field(each.partition("__")[0]) for each in lookups}
+    matches = {each: Given(f"where {each}", field) for each, field in compared.items()}
     return Update(
-        model._base_manager.filter(pk=Given("pk", model._meta.pk)),
+        model._base_manager.filter(pk=Given("pk", model._meta.pk), **matches),
         {field.name: Given(f"new {field.name}", field) for field in fields},
     )
 
@@ -243,11 +246,18 @@ def insert(*rows: Model, **computed: Expression) -> None:
         row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
 
 
-def update_columns(row: Model, names: Iterable[str]) -> None:
-    """Save only the named columns of a row. Raises DatabaseError if the row no longer exists."""
+def update_columns(
+    row: Model, names: Iterable[str], where: Mapping[str, Any] = MappingProxyType({})
+) -> None:
+    """Save only the named columns of a row.
+
+    Raises DatabaseError if the row no longer exists, or does not match the lookups in `where`.
+    """
     given = changed(row, names)
-    missing = f"{type(row).__name__} {row.pk} no longer exists"
-    _update_columns.write(type(row), *given, missing=missing, pk=row.pk, **new(given))
+    matches = {f"where {lookup}": value for lookup, value in where.items()}
+    missing = f"{type(row).__name__} {row.pk} no longer {'matches' if where else 'exists'}"
+    shape = type(row), tuple(where), *given
+    _update_columns.write(*shape, missing=missing, pk=row.pk, **matches, **new(given))
 
 
 def update_each(model: type[Model], rows: Mapping[Any, Mapping[str, Any]]) -> None:
@@ -260,7 +270,7 @@ def update_each(model: type[Model], rows: Mapping[Any, Mapping[str, Any]]) -> No
         return
     database = connections[DEFAULT_DB_ALIAS]
     names = next(iter(rows.values()))
-    statement = _update_columns.statement(database.vendor, model, *names)
+    statement = _update_columns.statement(database.vendor, model, (), *names)
     values = [statement.values({"pk": pk} | new(row), database) for pk, row in rows.items()]
     with mark_for_rollback_on_error(using=DEFAULT_DB_ALIAS):
         statement.run_many(values, database)

@@ -1,16 +1,19 @@
 """Rules that hold when chatbots are created and changed concurrently, and after an erasure."""
 
 from collections import Counter
+from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
+from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
 
 from accounts.models import Change
 from chatbots.access import ChatbotNotFound
 from chatbots.models import Chatbot, GeneralSettings
-from chatbots.services.chatbot import erase_chatbot, update_chatbot
+from chatbots.services.chatbot import PRESENT, erase_chatbot, update_chatbot
 from config.runtime.context import Context, acting
 from tests.chatbots.conftest import at_once
 from tests.conftest import Api
@@ -104,3 +107,42 @@ def test_a_change_starts_from_the_stored_values(chatbot: Chatbot) -> None:
     changed = update_chatbot(chatbot.pk, {"description": "new"})
     assert (changed.name, changed.description) == ("renamed", "new")
     assert described(chatbot) == [["in between", "new"]]
+
+
+class ReadBefore:
+    """Stands in for PRESENT: another writer changes the row immediately after it is read."""
+
+    def __init__(self, change: Callable[[], Any]) -> None:
+        self.change = change
+
+    def first(self, **given: Any) -> Chatbot | None:
+        found = PRESENT.first(**given)
+        self.change()
+        return found
+
+
+@pytest.mark.parametrize("within", [nullcontext, transaction.atomic])
+@pytest.mark.parametrize("column", ["name", "description", "is_active"])
+def test_a_change_between_reading_and_writing_is_kept(
+    chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch, column: str, within: Any
+) -> None:
+    value = False if column == "is_active" else "in between"
+    other = ReadBefore(lambda: Chatbot.objects.update(**{column: value}))
+    monkeypatch.setattr("chatbots.services.chatbot.PRESENT", other)
+    with within():
+        changed = update_chatbot(chatbot.pk, {"description": "new"})
+    kept = {"name": chatbot.name, "is_active": True} | {column: value} | {"description": "new"}
+    assert Chatbot.objects.filter(**kept).count() == 1
+    assert {name: getattr(changed, name) for name in kept} == kept
+    old = "in between" if column == "description" else chatbot.description
+    assert described(chatbot) == [[old, "new"]]
+
+
+def test_a_chatbot_erased_between_reading_and_writing_is_not_changed(
+    chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    erase = ReadBefore(lambda: erase_chatbot(chatbot))
+    monkeypatch.setattr("chatbots.services.chatbot.PRESENT", erase)
+    with pytest.raises(ChatbotNotFound):
+        update_chatbot(chatbot.pk, {"description": "new"})
+    assert Chatbot.everything.get().description == ""
