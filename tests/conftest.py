@@ -44,7 +44,7 @@ LONGEST = (
 def pytest_configure(config: pytest.Config) -> None:
     for marker in (
         "proves(rule, ...): the rules of docs/specification-index.toml that a test proves",
-        "slow: runs only with -m slow, because it keeps two cores busy for several seconds",
+        "slow: runs only with -m slow, because it takes several seconds",
     ):
         config.addinivalue_line("markers", marker)
     PasswordHasher.iterations = 1_000  # in this process; servers under test use the real number

@@ -113,6 +113,7 @@ def sent() -> int:
     return Mail.objects.filter(state="SENT").count()
 
 
+@pytest.mark.slow
 def test_only_a_locked_email_waits(service: Service) -> None:
     service.mails.ready.set()
     account = mail(due_at=timezone.now() + DUE).account
@@ -157,6 +158,7 @@ def replies() -> int:
     return Message.objects.filter(message_type=MessageType.AI_MESSAGE).count()
 
 
+@pytest.mark.slow
 def test_only_a_locked_owed_reply_waits(service: Service, thread: Thread) -> None:
     service.model.ready.set()
     owed(thread, after=DUE)
@@ -189,6 +191,7 @@ def test_a_reply_that_is_locked_while_it_is_generated_is_generated_once(
     assert not OwedReply.objects.exists()
 
 
+@pytest.mark.slow
 def test_only_locked_periodic_work_waits(service: Service) -> None:
     PeriodicWork.objects.add(PERIODIC)
     rows = PeriodicWork.objects.exclude(name=FOLLOW_UP)
@@ -219,6 +222,7 @@ def test_only_a_locked_part_of_a_retry_job_waits(service: Service) -> None:
     assert len([one for one in service.receiver.arrivals if one.path == "/retried"]) == 2
 
 
+@pytest.mark.slow
 def test_only_the_reminder_for_a_locked_thread_is_late(service: Service) -> None:
     service.mails.ready.set()
     since = timezone.now() - timedelta(hours=2)

@@ -44,7 +44,10 @@ def has_ended() -> bool:
     return Delivery.objects.filter(state="SUCCESS", due_at=None, claim=None).exists()
 
 
-@pytest.mark.parametrize("failure", ["refused", "cut", "silent", "slow"])
+@pytest.mark.parametrize(
+    "failure",
+    ["silent", *(pytest.param(each, marks=pytest.mark.slow) for each in ("refused", "cut", "slow"))],
+)
 def test_a_worker_that_cannot_settle_stops_in_time(
     receiver: Receiver, endpoint: Endpoint, proxy: Proxy, failure: str
 ) -> None:
@@ -59,6 +62,7 @@ def test_a_worker_that_cannot_settle_stops_in_time(
     assert Attempt.objects.get().delivery_id == delivery.pk
 
 
+@pytest.mark.slow
 def test_an_idle_worker_stops_in_time_while_the_database_is_silent(
     endpoint: Endpoint, proxy: Proxy
 ) -> None:
@@ -83,6 +87,7 @@ def test_a_worker_outlives_a_silent_database_and_then_delivers(
     assert len(receiver.arrivals) == 1
 
 
+@pytest.mark.slow
 def test_a_worker_never_stops_trying_to_connect(
     receiver: Receiver, endpoint: Endpoint, proxy: Proxy
 ) -> None:
