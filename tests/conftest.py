@@ -32,12 +32,15 @@ from tests.servers.receiver import Receiver
 
 pytest_plugins = ["tests.groups"]
 
-# The files that take longest, mostly because they start processes
+# The files that take longest, mostly because they start processes. Files that keep a core busy
+# alternate with files that mostly wait, so that both kinds run at the same time.
 LONGEST = (
-    *("tests/faults/test_worker", "tests/bench/", "tests/browser/", "tests/faults/"),
-    *("tests/conversations/commands/test_serve", "tests/contract/test_endpoints_"),
-    *("tests/webhooks/commands/test_webhook_sink", "tests/soak/", "tests/service/"),
-    *("tests/accounts/admin/test_scope", "tests/conversations/test_dispatcher", "tests/docs/"),
+    *("tests/faults/test_worker", "tests/bench/", "tests/faults/test_stop", "tests/browser/"),
+    *("tests/faults/test_locked_rows", "tests/service/", "tests/accounts/admin/test_scope"),
+    *("tests/faults/test_outage", "tests/soak/", "tests/contract/test_endpoints_"),
+    *("tests/faults/", "tests/conversations/commands/test_serve", "tests/docs/"),
+    *("tests/webhooks/commands/test_webhook_sink", "tests/conversations/test_dispatcher"),
+    *("tests/webhooks/engine/test_post", "tests/webhooks/admin/", "tests/config/"),
 )
 
 

@@ -205,6 +205,7 @@ def test_only_locked_periodic_work_waits(service: Service) -> None:
     service.goes_on()
 
 
+@pytest.mark.slow
 def test_only_a_locked_part_of_a_retry_job_waits(service: Service) -> None:
     url = service.receiver.url("/retried")
     for _ in range(2):
