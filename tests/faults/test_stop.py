@@ -46,7 +46,12 @@ def has_ended() -> bool:
 
 @pytest.mark.parametrize(
     "failure",
-    ["silent", *(pytest.param(each, marks=pytest.mark.slow) for each in ("refused", "cut", "slow"))],
+    [
+        "silent",
+        pytest.param("refused", marks=pytest.mark.slow),
+        pytest.param("cut", marks=pytest.mark.slow),
+        pytest.param("slow", marks=pytest.mark.slow),
+    ],
 )
 def test_a_worker_that_cannot_settle_stops_in_time(
     receiver: Receiver, endpoint: Endpoint, proxy: Proxy, failure: str
