@@ -29,9 +29,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
 from tests.soak import faults, models, replies, report
-from tests.soak.ground import SERVERS, Ground, embedded, servers, servers_are_there
+from tests.soak.ground import SERVERS, Ground, NotInTime, embedded, servers, servers_are_there
 from tests.soak.judge import judge
-from tests.soak.run import NotInTime, run
+from tests.soak.run import run
 
 # For each scenario: the default numbers of events or messages, and of faults. The model soak
 # ends when there have been enough faults, regardless of the number of messages.
@@ -43,8 +43,7 @@ TOO_LONG = ("faults_at", "duplicates_explained", "deliveries_with_violations")  
 def main() -> int:
     """Run the soak, and write the report.
 
-    Returns 1 if a rule was broken, and 2 if the soak could not start or a delivery soak did not
-    end in time.
+    Returns 1 if a rule was broken, and 2 if the soak could not start or did not end in time.
     """
     options = parse()
     grounds: list[Where] = []

@@ -4,7 +4,8 @@ import json
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ import redis
 
 from tests.servers.broker import Broker
 from tests.servers.forks import run_to_end
-from tests.servers.processes import Process, Web, Worker
+from tests.servers.processes import Process, Web, Worker, wait_until
 from tests.soak import ledger, postgres
 from tests.soak.ledger import Ledger
 from tests.soak.postgres import Postgres
@@ -32,6 +33,10 @@ SETTINGS = {
 }
 
 
+class NotInTime(Exception):
+    """Raised if a soak does not end in time. The message says what it was waiting for."""
+
+
 @dataclass
 class Ground:
     """The components of an installation. The caller starts web and the workers."""
@@ -46,6 +51,18 @@ class Ground:
     @property
     def processes(self) -> list[Process]:
         return [self.web, *self.workers]
+
+    def wait(self, fact: Callable[[], Any], what: str, *, deadline: float) -> None:
+        """Wait for a function to return a true value. Raises NotInTime at the deadline.
+
+        The deadline is a time on the monotonic clock.
+        """
+        try:
+            wait_until(fact, max(0.0, deadline - time.monotonic()))
+        except AssertionError:
+            said = [f"{each.log.name}: {each.said()[-1_000:]}" for each in self.processes]
+            words = f"the deadline passed while waiting for {what}"
+            raise NotInTime("\n".join([words, *said])) from None
 
     def run(self, *words: str) -> Any:  # Any: JSON
         """Run a command in the installation's environment, and return its parsed JSON output.

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -20,7 +21,6 @@ import requests
 
 from tests.servers.behaviors import Arrival, Step, answer, hang_up, reset, stall
 from tests.servers.model import ModelServer, dripping, failing, saying
-from tests.servers.processes import wait_until
 from tests.soak.ground import Ground
 from tests.soak.listener import Listener
 
@@ -78,6 +78,7 @@ class Visitors:
         self.bots: list[str] = made["chatbots"]
         self.told: dict[str, tuple[str, float]] = {}  # (reply, seconds taken) by message text
         self.failed: list[str] = []
+        self.stopping = threading.Event()
 
     def write(self, number: int) -> None:
         bot, session = self.bots[number], requests.Session()
@@ -85,7 +86,7 @@ class Visitors:
         made = session.post(f"{self.base}/{bot}/threads", json={}, timeout=60).json()
         thread = made["data"]["thread"]["id"]
         for turn in count():
-            if len(self.faulty.met) >= self.faults:
+            if self.stopping.is_set() or len(self.faulty.met) >= self.faults:
                 return
             content, began = f"Question {number}/{turn}?", time.monotonic()
             said = session.post(
@@ -99,8 +100,12 @@ class Visitors:
 
 
 def run(ground: Ground, *, faults: int, ceiling: float) -> dict[str, Any]:
-    """Run the soak until the first model has failed `faults` times, and return the report."""
+    """Run the soak until the first model has failed `faults` times, and return the report.
+
+    Raises NotInTime if that takes more than `ceiling` seconds.
+    """
     began = time.monotonic()
+    wait = partial(ground.wait, deadline=began + ceiling)
     with ExitStack() as stack:
         listener = stack.enter_context(Listener(BOTS))
         first, second = stack.enter_context(Faulty()), stack.enter_context(ModelServer())
@@ -109,14 +114,14 @@ def run(ground: Ground, *, faults: int, ceiling: float) -> dict[str, Any]:
         made = ground.furnish(listener.urls)
         for process in ground.processes:
             process.start()
-        wait_until(ground.web.answers, ceiling, told=ground.web.said)
+        wait(ground.web.answers, "web")
         ground.run("-m", "tests.soak.two_models", first.base_url, second.base_url)
         visitors = Visitors(ground, made, first, faults)
         senders = [threading.Thread(target=visitors.write, args=(n,)) for n in range(BOTS)]
         for sender in senders:
             sender.start()
-        for sender in senders:
-            sender.join(max(0.0, began + ceiling - time.monotonic()))
+        stack.callback(visitors.stopping.set)
+        wait(lambda: not any(sender.is_alive() for sender in senders), "the faults")
     return report(ground, visitors, first.met) | {"seconds": round(time.monotonic() - began, 1)}
 
 

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -169,11 +170,12 @@ def draw(ground: Ground, *, messages: int, faults: int, seed: int) -> list[Fault
 
 
 def run(ground: Ground, *, messages: int, faults: int, seed: int, ceiling: float) -> dict[str, Any]:
-    """Run the soak until this many sends succeed and all faults are over, and return the report."""
-    began, seen = time.monotonic(), Seen()
+    """Run the soak until this many sends succeed and all faults are over, and return the report.
 
-    def wait(fact: Any) -> None:
-        wait_until(fact, max(0.0, began + ceiling - time.monotonic()), told=ground.web.said)
+    Raises NotInTime if that takes more than `ceiling` seconds.
+    """
+    began, seen = time.monotonic(), Seen()
+    wait = partial(ground.wait, deadline=began + ceiling)
 
     with ExitStack() as stack:
         listener = stack.enter_context(Listener(BOTS))
@@ -184,7 +186,7 @@ def run(ground: Ground, *, messages: int, faults: int, seed: int, ceiling: float
         visitors = Visitors(ground, ground.furnish(listener.urls), seen, seed)
         for process in ground.processes:
             process.start()
-        wait(ground.web.answers)
+        wait(ground.web.answers, "web")
         visitors.open()
         drawn = draw(ground, messages=messages, faults=faults, seed=seed)
         lanes = [
@@ -196,11 +198,15 @@ def run(ground: Ground, *, messages: int, faults: int, seed: int, ceiling: float
         threads = [*lanes, *senders, threading.Thread(target=visitors.ask_for_people)]
         for thread in threads:
             thread.start()
-        wait(lambda: len(seen.replied) >= messages and not any(x.is_alive() for x in lanes))
+        stack.callback(seen.stopping.set)
+        wait(
+            lambda: len(seen.replied) >= messages and not any(x.is_alive() for x in lanes),
+            "the messages and the faults",
+        )
         seen.stopping.set()
         for thread in threads:
             thread.join()
-        wait(lambda: ground.ledger.number(OWED) == 0)
+        wait(lambda: ground.ledger.number(OWED) == 0, "the owed replies")
     for process in ground.processes:
         process.stop()
     return report(ground, seen, drawn, lanes) | {"seconds": round(time.monotonic() - began, 1)}

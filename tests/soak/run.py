@@ -7,14 +7,14 @@ import contextlib
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from typing import Any
 
 import psycopg
 from tqdm import tqdm
 
-from tests.servers.processes import wait_until
 from tests.soak import faults, ledger
 from tests.soak.faults import Fault, Faults, Lane
 from tests.soak.ground import Ground
@@ -25,10 +25,6 @@ from tests.soak.load import Load
 ENDPOINTS = 8
 LOOK = 0.1  # seconds between checks of the database for remaining work
 BEHIND = 2  # if more faults than this are overdue, the load slows down
-
-
-class NotInTime(Exception):
-    """Raised if a soak does not end in time. The message says what it was waiting for."""
 
 
 @dataclass
@@ -63,14 +59,9 @@ class Soak:
     quiet: bool = False
     ended_alone: list[tuple[str, int]] = field(default_factory=list)
 
-    def wait(self, fact: object, what: str) -> None:
-        """Wait until `fact` is true. Raises NotInTime at the deadline."""
-        try:
-            wait_until(fact, max(0.0, self.deadline - time.monotonic()))  # type: ignore[arg-type]
-        except AssertionError:
-            said = [f"{each.log.name}: {each.said()[-1_000:]}" for each in self.ground.processes]
-            words = f"the deadline passed while waiting for {what}"
-            raise NotInTime("\n".join([words, *said])) from None
+    def wait(self, fact: Callable[[], Any], what: str) -> None:
+        """Wait for a function to return a true value. Raises NotInTime at the deadline."""
+        self.ground.wait(fact, what, deadline=self.deadline)
 
     def tell(self) -> Story:
         began = time.monotonic()
