@@ -169,6 +169,15 @@ def draw(ground: Ground, *, messages: int, faults: int, seed: int) -> list[Fault
     ]
 
 
+def lanes_of(drawn: Sequence[Fault], faults: Faults, seen: Seen) -> list[Lane]:
+    """Return a lane for each component, with that component's faults."""
+    return [
+        Lane(mine, faults.make, now=lambda: len(seen.replied))
+        for name in sorted({one.lane for one in drawn})
+        if (mine := [one for one in drawn if one.lane == name])
+    ]
+
+
 def run(ground: Ground, *, messages: int, faults: int, seed: int, ceiling: float) -> dict[str, Any]:
     """Run the soak until this many sends succeed and all faults are over, and return the report.
 
@@ -189,11 +198,7 @@ def run(ground: Ground, *, messages: int, faults: int, seed: int, ceiling: float
         wait(ground.web.answers, "web")
         visitors.open()
         drawn = draw(ground, messages=messages, faults=faults, seed=seed)
-        lanes = [
-            Lane(mine, Faults(ground).make, now=lambda: len(seen.replied))
-            for name in sorted({one.lane for one in drawn})
-            if (mine := [one for one in drawn if one.lane == name])
-        ]
+        lanes = lanes_of(drawn, Faults(ground), seen)
         senders = [threading.Thread(target=visitors.write, args=(n,)) for n in range(SENDERS)]
         threads = [*lanes, *senders, threading.Thread(target=visitors.ask_for_people)]
         for thread in threads:
