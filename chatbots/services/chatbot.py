@@ -29,7 +29,7 @@ PRESENT = prepared(lambda: Chatbot.objects.filter(pk=Given("chatbot", UUIDField(
 LOCKED = prepared(
     lambda: Chatbot.objects.select_for_update(no_key=True).filter(pk=Given("chatbot", UUIDField()))
 )
-CHANGEABLE = "name", "description", "is_active"  # an erasure also changes the name
+CHANGEABLE = "name", "description", "is_active"  # an erasure changes the name, too
 
 
 @contextmanager

@@ -53,6 +53,7 @@ __all__ = [
     "update_each",
 ]
 
+HAS_CHANGED = "no longer exists or has changed"
 SHAPES = 128  # maximum shapes kept per statement; the least recently used is dropped first
 ResultT = TypeVar("ResultT")
 RowT = TypeVar("RowT", bound=Model)
@@ -211,14 +212,13 @@ _insert = PreparedWrite(
 )
 
 
-def _columns(model: type[Model], lookups: tuple[str, ...], *names: str) -> Update:
-    fields = [model._meta.get_field(name) for name in names]
-    compared = {each: model._meta.get_field(each.partition("__")[0]) for each in lookups}
-    matches = {each: Given(f"where {each}", field) for each, field in compared.items()}
-    return Update(
-        model._base_manager.filter(pk=Given("pk", model._meta.pk), **matches),
-        {field.name: Given(f"new {field.name}", field) for field in fields},
-    )
+def _columns(model: type[Model], compared: tuple[str, ...], *names: str) -> Update:
+    def given(word: str, columns: Iterable[str]) -> dict[str, Any]:
+        fields: list[Any] = [model._meta.get_field(name) for name in columns]
+        return {field.name: Given(f"{word} {field.name}", field) for field in fields}
+
+    rows = model._base_manager.filter(pk=Given("pk", model._meta.pk), **given("old", compared))
+    return Update(rows, given("new", names))
 
 
 _update_columns = prepared_update(_columns)
@@ -247,17 +247,17 @@ def insert(*rows: Model, **computed: Expression) -> None:
 
 
 def update_columns(
-    row: Model, names: Iterable[str], where: Mapping[str, Any] = MappingProxyType({})
+    row: Model, names: Iterable[str], old: Mapping[str, Any] = MappingProxyType({})
 ) -> None:
     """Save only the named columns of a row.
 
-    Raises DatabaseError if the row no longer exists, or does not match the lookups in `where`.
+    Raises DatabaseError if the row no longer exists. With `old`, also raises it if a column no
+    longer has the value given there; the error's text then contains HAS_CHANGED.
     """
     given = changed(row, names)
-    matches = {f"where {lookup}": value for lookup, value in where.items()}
-    missing = f"{type(row).__name__} {row.pk} no longer {'matches' if where else 'exists'}"
-    shape = type(row), tuple(where), *given
-    _update_columns.write(*shape, missing=missing, pk=row.pk, **matches, **new(given))
+    values = {f"old {name}": value for name, value in old.items()} | new(given)
+    missing = f"{type(row).__name__} {row.pk} {HAS_CHANGED if old else 'no longer exists'}"
+    _update_columns.write(type(row), tuple(old), *given, missing=missing, pk=row.pk, **values)
 
 
 def update_each(model: type[Model], rows: Mapping[Any, Mapping[str, Any]]) -> None:

@@ -1,15 +1,14 @@
-"""The base class of most models, and a function that saves only the given columns of a row."""
+"""The base class of most models, and functions that save only the given columns of a row."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from copy import copy
-from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
 from django.db import DatabaseError, connection, models, transaction
 
 from config.database.ids import new_id
-from config.database.prepared import together, update_columns
+from config.database.prepared import HAS_CHANGED, together, update_columns
 from config.database.trail import is_audited, record_update
 
 
@@ -29,48 +28,41 @@ class Row(models.Model):
 RowT = TypeVar("RowT", bound=models.Model)
 
 
-def save_changes(
-    row: RowT, changes: Mapping[str, Any], where: Mapping[str, Any] = MappingProxyType({})
-) -> RowT:
+def save_changes(row: RowT, changes: Mapping[str, Any], unchanged: Iterable[str] = ()) -> RowT:
     """Set the given attributes and save only their columns. Returns the row.
 
     If the row is audited and a value differs, the audit trail records the change in the same
-    transaction. Raises DatabaseError if the stored row does not match the lookups in `where`.
+    transaction. Raises DatabaseError if a column in `unchanged` no longer has the row's old value.
     """
     if not changes:
         return row
     differs = any(getattr(row, name) != value for name, value in changes.items())
     old = copy(row) if differs and is_audited(type(row)) else None
+    compared = {name: getattr(row, name) for name in unchanged}
     for name, value in changes.items():
         setattr(row, name, value)
-    columns = [*changes, "updated_at"]
-    if not (old or connection.in_atomic_block):
-        update_columns(row, columns, where)  # one statement, which commits immediately
-        return row
     with transaction.atomic(savepoint=False) if old else nullcontext(), together():
-        update_columns(row, columns, where)
+        update_columns(row, [*changes, "updated_at"], compared)
         if old:
             record_update(old, row, changes)
     return row
 
 
 def save_unlocked(row: models.Model, changes: Mapping[str, Any], columns: Iterable[str]) -> bool:
-    """Save changes to a row that was read without a lock, if no other writer has changed it since.
+    """Save changes to a row that was read without a lock, unless the row has changed since.
 
-    Returns whether the row is saved. If not, `row` is out of date, and the caller has to read it
-    again. The row counts as unchanged if the given columns, which must not be nullable, have kept
-    their values.
+    Returns whether the changes are saved. If not, the caller has to read the row again. Only the
+    given columns are compared with the values that were read; they must not be nullable.
 
-    Concurrent changes to one row wait only for each other's statement. With a lock, they would also
-    wait for everything that happens in this process between reading and writing.
+    Concurrent changes to one row wait only for each other's statements. With a lock, they would
+    also wait for everything that happens in this process between reading and writing.
     """
-    where = {name: getattr(row, name) for name in columns}
     try:
-        # A savepoint keeps the caller's transaction usable.
+        # The savepoint keeps the caller's transaction usable after an error.
         with transaction.atomic() if connection.in_atomic_block else nullcontext():
-            save_changes(row, changes, where)
+            save_changes(row, changes, unchanged=columns)
     except DatabaseError as error:
-        if "no longer matches" not in str(error):
+        if f"{row.pk} {HAS_CHANGED}" not in str(error):
             raise
         return False
     return True

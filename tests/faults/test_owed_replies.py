@@ -166,6 +166,7 @@ def test_a_halted_process_returns_the_reply_of_the_web_process_that_took_over(
         if not ended:
             time.sleep(0.5)  # the resumed process finds that it has lost its lease
             assert not first.done()
+            assert OwedReply.objects.filter(claimed_until__gt=timezone.now()).exists()
             second.set()
         answers = [one.result(PATIENCE) for one in (first, again)]
     assert [one.status_code for one in answers] == [200, 200]

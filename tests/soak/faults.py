@@ -133,6 +133,14 @@ class Lane(threading.Thread):
         return sum(fault.moment <= self.now() for fault in self.faults) - self.done
 
 
+def lanes_of(
+    faults: Sequence[Fault], make: Callable[[Fault], None], *, now: Callable[[], int]
+) -> list[Lane]:
+    """Return a lane for each component that has faults."""
+    names = sorted({fault.lane for fault in faults})
+    return [Lane([one for one in faults if one.lane == name], make, now=now) for name in names]
+
+
 class Faults:
     """Causes faults. A thread must hold a process's lock to start or stop the process."""
 

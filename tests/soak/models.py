@@ -114,13 +114,13 @@ def run(ground: Ground, *, faults: int, ceiling: float) -> dict[str, Any]:
         made = ground.furnish(listener.urls)
         for process in ground.processes:
             process.start()
-        wait(ground.web.answers, "web")
+        wait(ground.web.answers, "the web server")
         ground.run("-m", "tests.soak.two_models", first.base_url, second.base_url)
         visitors = Visitors(ground, made, first, faults)
         senders = [threading.Thread(target=visitors.write, args=(n,)) for n in range(BOTS)]
+        stack.callback(visitors.stopping.set)  # even if time runs out
         for sender in senders:
             sender.start()
-        stack.callback(visitors.stopping.set)
         wait(lambda: not any(sender.is_alive() for sender in senders), "the faults")
     return report(ground, visitors, first.met) | {"seconds": round(time.monotonic() - began, 1)}
 

@@ -25,7 +25,7 @@ from tests.servers.behaviors import Arrival, Behavior, Step, answer, stall
 from tests.servers.model import ModelServer, saying
 from tests.servers.processes import wait_until
 from tests.soak import ledger
-from tests.soak.faults import STOPPED_WITHIN, Fault, Lane
+from tests.soak.faults import STOPPED_WITHIN, Fault, Lane, lanes_of
 from tests.soak.ground import Ground
 from tests.soak.listener import Listener
 
@@ -169,15 +169,6 @@ def draw(ground: Ground, *, messages: int, faults: int, seed: int) -> list[Fault
     ]
 
 
-def lanes_of(drawn: Sequence[Fault], faults: Faults, seen: Seen) -> list[Lane]:
-    """Return a lane for each component, with that component's faults."""
-    return [
-        Lane(mine, faults.make, now=lambda: len(seen.replied))
-        for name in sorted({one.lane for one in drawn})
-        if (mine := [one for one in drawn if one.lane == name])
-    ]
-
-
 def run(ground: Ground, *, messages: int, faults: int, seed: int, ceiling: float) -> dict[str, Any]:
     """Run the soak until this many sends succeed and all faults are over, and return the report.
 
@@ -185,7 +176,6 @@ def run(ground: Ground, *, messages: int, faults: int, seed: int, ceiling: float
     """
     began, seen = time.monotonic(), Seen()
     wait = partial(ground.wait, deadline=began + ceiling)
-
     with ExitStack() as stack:
         listener = stack.enter_context(Listener(BOTS))
         model = stack.enter_context(Moody(seen))
@@ -195,15 +185,15 @@ def run(ground: Ground, *, messages: int, faults: int, seed: int, ceiling: float
         visitors = Visitors(ground, ground.furnish(listener.urls), seen, seed)
         for process in ground.processes:
             process.start()
-        wait(ground.web.answers, "web")
+        wait(ground.web.answers, "the web server")
         visitors.open()
         drawn = draw(ground, messages=messages, faults=faults, seed=seed)
-        lanes = lanes_of(drawn, Faults(ground), seen)
+        lanes = lanes_of(drawn, Faults(ground).make, now=lambda: len(seen.replied))
         senders = [threading.Thread(target=visitors.write, args=(n,)) for n in range(SENDERS)]
         threads = [*lanes, *senders, threading.Thread(target=visitors.ask_for_people)]
+        stack.callback(seen.stopping.set)  # even if time runs out
         for thread in threads:
             thread.start()
-        stack.callback(seen.stopping.set)
         wait(
             lambda: len(seen.replied) >= messages and not any(x.is_alive() for x in lanes),
             "the messages and the faults",

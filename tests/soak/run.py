@@ -16,7 +16,7 @@ import psycopg
 from tqdm import tqdm
 
 from tests.soak import faults, ledger
-from tests.soak.faults import Fault, Faults, Lane
+from tests.soak.faults import Fault, Faults, Lane, lanes_of
 from tests.soak.ground import Ground
 from tests.soak.ledger import Attempt, Delivery
 from tests.soak.listener import Heard, Listener
@@ -70,7 +70,7 @@ class Soak:
             furniture = self.ground.furnish(listener.urls)
             for process in self.ground.processes:
                 process.start()
-            self.wait(self.ground.web.answers, "web")
+            self.wait(self.ground.web.answers, "the web server")
             made = Faults(self.ground, listener)
             stack.enter_context(self.tended(made))
             load, lanes = self.strain(furniture, made)
@@ -96,9 +96,7 @@ class Soak:
             late=lambda: sum(lane.late for lane in lanes) > BEHIND,
         )
         with load, tqdm(total=self.events, unit="events", disable=self.quiet) as bar:
-            for name in sorted({fault.lane for fault in self.drawn}):
-                mine = [fault for fault in self.drawn if fault.lane == name]
-                lanes.append(Lane(mine, made.make, now=lambda: len(load.committed)))
+            lanes += lanes_of(self.drawn, made.make, now=lambda: len(load.committed))
             for lane in lanes:
                 lane.start()
 

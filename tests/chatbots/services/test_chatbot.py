@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from accounts.models import Change
 from chatbots.access import ChatbotNotFound
 from chatbots.models import Chatbot, GeneralSettings
-from chatbots.services.chatbot import PRESENT, erase_chatbot, update_chatbot
+from chatbots.services.chatbot import CHANGEABLE, PRESENT, erase_chatbot, update_chatbot
 from config.runtime.context import Context, acting
 from tests.chatbots.conftest import at_once
 from tests.conftest import Api
@@ -107,6 +107,12 @@ def test_a_change_starts_from_the_stored_values(chatbot: Chatbot) -> None:
     changed = update_chatbot(chatbot.pk, {"description": "new"})
     assert (changed.name, changed.description) == ("renamed", "new")
     assert described(chatbot) == [["in between", "new"]]
+
+
+def test_every_column_that_can_change_is_compared() -> None:
+    """Otherwise, a response could show a value that another writer has already replaced."""
+    fixed = {*Chatbot.ORDINARY, "account", "created_by_user", "erased_at", "purge_at"}
+    assert {*CHANGEABLE} == {field.name for field in Chatbot._meta.concrete_fields} - fixed
 
 
 class ReadBefore:
