@@ -19,6 +19,9 @@ from tests.factories.webhooks import DeliveryFactory
 ROUNDS = 30  # presses of Tab; no panel has this many controls
 WITHIN = "part => part.contains(document.activeElement)"
 OUTSIDE = "part => ![document.body, ...part.querySelectorAll('*')].includes(document.activeElement)"
+STOPS = "part => [...part.querySelectorAll('a, button, input, select, [tabindex=\"0\"]')]"
+FIRST, LAST = f"part => ({STOPS})(part)[0].focus()", f"part => ({STOPS})(part).at(-1).focus()"
+NONE = "() => document.activeElement.blur()"
 LOG = reverse("admin:webhooks_delivery_changelist")
 
 
@@ -66,6 +69,24 @@ def test_the_focus_moves_into_an_open_part_stays_and_returns(
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     expect(opener).to_be_focused()
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
+def test_escape_closes_an_open_part_wherever_the_focus_is(
+    page: Page, shop: Chatbot, part: Part
+) -> None:
+    page.goto(part.page(shop))
+    opener = part.opener(page)
+    dialog = page.get_by_role("dialog", name=part.name)
+    for control in (FIRST, LAST, NONE):
+        opener.focus()
+        page.keyboard.press("Enter")
+        expect(dialog).to_be_visible()
+        page.wait_for_function(WITHIN, arg=dialog.element_handle())
+        dialog.evaluate(control)
+        page.keyboard.press("Escape")
+        expect(dialog).to_be_hidden()
+        expect(opener).to_be_focused()
 
 
 @pytest.mark.parametrize("width", [PHONE, DESK])

@@ -33,7 +33,10 @@ document.addEventListener("alpine:init", () => {
         this.opener = document.activeElement;
         theirs.handleOpen.call(this);
       },
-      handleEscape() {
+      // The theme handles Escape only in the input, but the focus may also be on a result, on the list or nowhere.
+      handleEscape(event) {
+        if (!this.openCommandResults) return;
+        event.preventDefault();
         theirs.handleEscape.call(this);
         if (!this.openCommandResults) this.opener?.focus();
       },
