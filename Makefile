@@ -29,12 +29,12 @@ bench: dev
 	@exec $(PY) -m tests.bench $(ARGS)
 
 # Tests webhook delivery under faults of every kind, on both kinds of installation; takes several minutes. ARGS=replies
-# tests the replies to visitors instead, ARGS=models the second model. See docs/delivery.md.
+# tests the replies to visitors instead, and ARGS=models tests the fallback to a second model. See docs/delivery.md.
 soak: dev
 	@exec $(PY) -m tests.soak $(ARGS)
 
 # Sends 20,000 hostile requests to all operations while slow clients hold connections. ARGS="--requests N --seed N" sets
-# their number and the seed, which the output contains.
+# the number of requests and the seed; the output shows the seed.
 fuzz: dev
 	@exec $(PY) -m tests.fuzz $(ARGS)
 
@@ -63,8 +63,8 @@ openapi: dev
 	$(DOCUMENT)
 	cp build/openapi.json openapi.json
 
-# Recompiles the lock files. Keeps pinned versions that pyproject.toml still allows. To take the newest ones instead,
-# run `make requirements ARGS=--upgrade`.
+# Recompiles the lock files. Keeps pinned versions that pyproject.toml still allows. To upgrade to the newest versions
+# instead, run `make requirements ARGS=--upgrade`.
 UV = $(or $(wildcard .venv/bin/uv),build/uv/bin/uv)
 COMPILE = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url -q --no-header
 requirements: dev

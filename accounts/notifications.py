@@ -21,7 +21,7 @@ def one_line(text: str) -> str:
 
 
 def room(account: Account) -> int:
-    """Return how many more emails an account may store now, given those of the last hour."""
+    """Return how many more emails an account may store now, within its hourly limit."""
     hour = Mail.objects.filter(account=account, created_at__gt=timezone.now() - timedelta(hours=1))
     return MAILS_PER_HOUR - hour.order_by()[:MAILS_PER_HOUR].count()
 
@@ -98,7 +98,7 @@ def invited(invitation: Invitation) -> None:
         [invitation.email],
         subject=f"Invitation to {name}",
         body=(
-            f"You are invited to join the account {name} as {invitation.role}.\n"
+            f"You have been invited to join the account {name} as {invitation.role}.\n"
             f"The invitation is valid until {invitation.expires_at:%Y-%m-%d %H:%M} UTC. "
             "If you do not want to join, ignore this email."
         ),

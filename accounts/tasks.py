@@ -26,10 +26,10 @@ PRUNE_CHANGES = "prune the audit trail"
 
 @shared_task(acks_late=True, ignore_result=True)
 def send_mail(mail_id: str, claim: str) -> None:
-    """Send an email if its claim is still valid. Releases the claim while sending is off."""
+    """Send an email if its claim is still valid. If sending is off, releases the claim."""
     if settings.SENDING:
         mail_queue.send(mail_id, claim)
-    else:  # only a task from the broker gets here: workers claim none while sending is off
+    else:  # only a task from the broker gets here: workers claim no emails while sending is off
         mail_queue.release(mail_id, claim)
 
 

@@ -27,7 +27,7 @@ Faults = dict[str, list[str]]  # error messages by variable
 UNITS = {"s": 1, "m": 60, "h": 3600}
 LONGEST = 31_536_000  # seconds; one year
 HOST_NAME = re.compile(r"(?!-)[0-9A-Za-z_-]{1,63}(\.[0-9A-Za-z_-]{1,63})*\.?")
-# Options of Django, not of PostgreSQL, that a database URL may also contain
+# Options for Django, not for PostgreSQL, that a database URL may also contain
 OF_DJANGO = {"assume_role", "isolation_level", "pool", "server_side_binding"}
 
 
@@ -104,7 +104,7 @@ def allowed_hosts(text: str) -> list[str]:
         if not (bracketed or name == "*" or HOST_NAME.fullmatch(name.removeprefix("."))):
             raise EnvError(
                 f"{name!r} is not a host: expected names such as bots.example.com, without "
-                "scheme and port; IPv6 addresses in brackets"
+                "scheme or port; IPv6 addresses in brackets"
             )
     return names
 
@@ -120,7 +120,7 @@ def is_address(text: str) -> bool:
 
 def web_url(text: str) -> str:
     """Check an http or https URL and drop its trailing slash. Raises EnvError."""
-    expected = "expected a URL such as https://bots.example.com, without user and query"
+    expected = "expected a URL such as https://bots.example.com, without user or query"
     try:
         parts = urlsplit(text)
         name = parts.hostname or ""
@@ -221,7 +221,7 @@ READERS = (
 
 
 def environment(dotenv: Path) -> tuple[Env, Faults]:
-    """Create a reader of environment variables. These take precedence over the variables in `.env`.
+    """Create a reader of environment variables, which take precedence over those in `.env`.
 
     The file's variables are added to the process's environment, because the settings search the
     environment for the models' API keys. If the file has faults, no variable is added. Returns the
@@ -237,7 +237,7 @@ def environment(dotenv: Path) -> tuple[Env, Faults]:
 
 
 def unreadable(dotenv: Path) -> Faults:
-    """Report that a file is unreadable, or which lines set no variable, without quoting them."""
+    """Report an unreadable file, or lines that set no variable, without quoting the lines."""
     try:
         text = dotenv.read_text()
     except FileNotFoundError:
@@ -256,7 +256,7 @@ def blank_lines(text: str) -> int:
 
 
 def header_values(names: dict[str, str]) -> Faults:
-    """Report variables whose values are invalid in an HTTP header, without quoting them."""
+    """Report variables whose values are invalid in an HTTP header, without quoting the values."""
     return {
         name: ["must be visible ASCII characters without spaces"]
         for name, value in names.items()

@@ -59,7 +59,7 @@ def reserve(folder: Path) -> None:
 
 
 # A page that sums the metrics of several processes cannot show when each metric was created, so
-# the times of creation are left out of every page.
+# creation times are left out of every page.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 if settings.METRICS_DIR:
     reserve(settings.METRICS_DIR)

@@ -99,9 +99,9 @@ def client_address(request: HttpRequest) -> str:
 
 @lru_cache(maxsize=10_000)  # parsing an address takes ten times as long as a cache hit
 def counted_as(address: str) -> str:
-    """Return what an address is counted as: itself or, for IPv6, its /64 network.
+    """Return the key under which an address is counted: itself or, for IPv6, its /64 network.
 
-    An IPv4 address that is mapped to IPv6 counts as the IPv4 address.
+    An IPv4-mapped IPv6 address counts as the IPv4 address.
     """
     try:
         parsed = ipaddress.ip_address(address)
@@ -297,7 +297,7 @@ def has_known_host(request: HttpRequest) -> bool:
 
 
 class HostMiddleware(CommonMiddleware):
-    """Refuse unknown hosts, except on the paths of probes: these call a machine by its address.
+    """Refuse unknown hosts, except on probe paths: a probe sends a machine's address as the host.
 
     CommonMiddleware also sets each response's Content-Length, so that the server need not send
     the body in chunks.

@@ -1,6 +1,7 @@
 """Middleware for pages. API requests need no cookies, and bypass Django's own middleware.
 
-A class that replaces one of Django's is a subclass of it, so that Django's system checks find it.
+A class that replaces a Django class is a subclass of that class, so that Django's system checks
+recognize it.
 """
 
 from collections.abc import Awaitable, Callable

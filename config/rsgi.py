@@ -1,8 +1,8 @@
 """The web server's entry point. The event loop receives whole requests, and threads handle them.
 
-A thread that read a body itself would wait as long as the client takes to send it. Here only the
-event loop waits, so a slow client holds a connection and some memory, but neither a thread nor a
-database connection.
+If a thread read a body itself, it would wait for as long as the client takes to send it. Here only
+the event loop waits, so a slow client holds a connection and some memory, but neither a thread nor
+a database connection.
 
 The event loop's own thread answers the API's short requests (`config.database.inline`).
 """
@@ -53,8 +53,8 @@ metrics.WEB_THREADS.set(settings.WEB_THREADS)
 threads = ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="web")
 READS, WRITES = {"GET", "HEAD"}, {"PUT", "PATCH", "DELETE"}
 WITHOUT_SERVERS = not (settings.DATABASE_URL or settings.REDIS_URL)
-# API requests with these methods are answered in the event loop's thread. A POST is not among them,
-# because it may wait for a model.
+# API requests with these methods are answered in the event loop's thread. POST is not among them,
+# because a POST may wait for a model.
 INLINE = READS | WRITES if WITHOUT_SERVERS else READS
 
 

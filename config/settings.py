@@ -199,8 +199,8 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
 SECURE_HSTS_SECONDS = 31_536_000 if SECURE else 0
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
-# The proxy that terminates TLS also redirects HTTP to HTTPS. Whether HSTS covers subdomains and
-# whether browsers preload it is the operator's decision.
+# The proxy that terminates TLS also redirects HTTP to HTTPS. The operator decides whether HSTS
+# covers subdomains and whether browsers preload it.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W008", "security.W021"]
 X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]

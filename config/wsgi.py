@@ -12,5 +12,5 @@ from config.runtime.processes import end_without_parent
 application = get_wsgi_application()
 resolve("/")  # loads all routes and pages, so that the first request does not wait for them
 gc.collect()
-gc.freeze()  # startup objects are never freed; scanning them would halt all requests for 0.1 s
+gc.freeze()  # startup objects are never freed; scanning them would pause all requests for 0.1 s
 end_without_parent()

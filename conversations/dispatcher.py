@@ -121,7 +121,7 @@ class Dispatcher(threading.Thread):
             try:
                 pause = self.round()
             except (django.db.Error, psycopg.Error) as error:
-                logger.warning("dispatcher: the database does not answer: %s", error)
+                logger.warning("dispatcher: the database does not respond: %s", error)
                 connection.close()
                 self.outage_at = time.monotonic()
                 pause = ERROR_PAUSE
@@ -233,7 +233,7 @@ class Dispatcher(threading.Thread):
         """End the process if it is stuck, so that its supervisor restarts it.
 
         It is stuck if no round finishes for STUCK_AFTER seconds or, once it must stop, for
-        `grace()` seconds. Time is measured by counting sleeps of 1 s, so a suspension adds none.
+        `grace()` seconds. Time is measured by counting sleeps of 1 s, so a suspension is ignored.
         """
         seen, quiet = self.rounds, 0
         while True:
@@ -280,7 +280,7 @@ class DispatcherStep(StartStopStep):
             logger.critical("%s", error)
             raise SystemExit(1) from None
         except psycopg.Error as error:
-            logger.critical("the database does not answer: %s", error)
+            logger.critical("the database does not respond: %s", error)
             raise SystemExit(1) from None
         if not settings.SENDING:
             logger.warning("SENDING=off: webhook deliveries and emails are held")
@@ -308,7 +308,7 @@ class DispatcherStep(StartStopStep):
     def close(self, worker: Any) -> None:
         """Stop claiming. The pool waits for running tasks."""
         if self.dispatcher:
-            logger.info("the worker stops as soon as its running tasks have finished")
+            logger.info("the worker will stop as soon as its running tasks have finished")
             self.dispatcher.stopping.set()
 
     def stop(self, worker: Any) -> None:

@@ -7,9 +7,9 @@ A message must have a delivery only if its event was provably due. That is, the 
 enabled, the endpoint is active and subscribed, and neither has changed since shortly before the
 message was stored. Earlier configurations are not kept, so it is unknown whether the events of
 other messages were due, and these messages are not checked. Neither are messages that are older
-than the delivery log. The log is assumed to begin with its oldest delivery, but no later than a day
-ago, and no earlier than the retention period ago. Erased conversations and chatbots are not
-checked. An erased delivery can outlive its message, but its content must be gone.
+than the delivery log. The log is assumed to begin with its oldest delivery, but at least one day
+and at most one retention period ago. Erased conversations and chatbots are not checked. An erased
+delivery can outlive its message, but its content must be gone.
 
 Every other rule compares rows that change in the same transaction, so it holds at any moment.
 """
@@ -59,7 +59,7 @@ class Gaps:
 
 
 def log_begins() -> datetime:
-    """Return the time since which the delivery log is complete."""
+    """Return the time from which the delivery log is complete."""
     now = timezone.now() + GRACE  # with a margin, because pruning may be running
     oldest = Delivery.objects.order_by("created_at", "id").values_list("created_at", flat=True)
     begins = min(oldest.first() or now, now - LEAST_LOG)

@@ -120,7 +120,7 @@ class DatabaseFigures:
             self.known_at = time.monotonic()
         except DatabaseError as error:
             self.up = False
-            logger.warning("metrics: the database does not answer: %s", error)
+            logger.warning("metrics: the database does not respond: %s", error)
         finally:
             release_connection()
 

@@ -2,10 +2,10 @@
 
     python3 requirements/install.py           install nothing, only test this interpreter
     python3 requirements/install.py base      install what the service needs
-    python3 requirements/install.py dev       also install the tools of the tests and checks
+    python3 requirements/install.py dev       also install the tools for the tests and checks
 
-It runs before anything is installed, on any `python3`. Therefore it uses only the standard library
-and only syntax that an old Python can read. Progress goes to standard error. Standard output has
+It runs before anything is installed, on any `python3`, so it uses only the standard library and
+only syntax that an old Python can parse. Progress goes to standard error. Standard output contains
 only the reason why this interpreter is unsuitable (exit status 3), so that the Makefile can try the
 next one.
 """
@@ -71,7 +71,7 @@ def stamp(group: str) -> Path:
 
 
 def checksum(group: str) -> str:
-    """Return the digest of a lock file's content; its date does not matter."""
+    """Return the digest of a lock file's content; the file's date does not matter."""
     return hashlib.sha256((LOCKS / f"{group}.txt").read_bytes()).hexdigest()
 
 
@@ -122,8 +122,6 @@ if __name__ == "__main__":
         if sys.argv[1:]:
             main(sys.argv[1])
     except subprocess.CalledProcessError as failure:
-        sys.exit(
-            f"{failure.cmd[2]} failed, see above; the first run needs a network to get packages"
-        )
+        sys.exit(f"{failure.cmd[2]} failed (see above); installing packages needs network access")
     except KeyboardInterrupt:
         sys.exit(130)

@@ -28,7 +28,7 @@ CHOICES = "## Additions"  # the heading after the ledger's tables of choices
 
 @dataclass(frozen=True)
 class Choice:
-    """An open point: what the service does there, and the files and names that decide it."""
+    """An open point: what the service does there, and the code that decides it (file and name)."""
 
     id: str
     does: str

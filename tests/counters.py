@@ -17,8 +17,8 @@ from config.api.limits import OwnCounters, counters
 def server() -> redis.Redis:
     """Return a Redis client.
 
-    The client is cached, because a new client could not connect while a test replaces name
-    lookups.
+    The client is cached, because a new client could not connect while a test patches name
+    resolution.
     """
     return redis.Redis.from_url(settings.REDIS_URL)
 

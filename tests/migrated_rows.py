@@ -56,7 +56,7 @@ def filled() -> dict[str, bool]:
 
 
 def keep() -> None:
-    """Read the rows of a new database now, and restore them after each flush."""
+    """Read the rows of a new database, and restore them after each flush."""
     kept = read(all_tables())
 
     def statements(style: Any, *_: object, **options: Any) -> list[str]:

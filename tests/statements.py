@@ -1,7 +1,7 @@
 """Record the SQL statements that reach the database.
 
-On PostgreSQL, they are read from the message trace of libpq, its client library, and on SQLite,
-from a trace callback. Unlike Django's query log, this also records prepared statements, which
+On PostgreSQL, they are read from the message trace of libpq, its client library; on SQLite, they
+come from a trace callback. Unlike Django's query log, this also records prepared statements, which
 bypass Django's cursor.
 """
 
@@ -14,7 +14,7 @@ from django.db import connection
 
 # Statements that control transactions are not counted, because a test runs inside a transaction.
 CONTROL = re.compile(r'\s*"?(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE)\b', re.IGNORECASE)
-INSIDE = re.compile("-- ")  # how SQLite marks the work of triggers and FTS5 tables in its trace
+INSIDE = re.compile("-- ")  # how SQLite marks the work of FTS5 tables in its trace
 EMPTY = ' ""'  # a query that only checks whether the server still responds
 
 
@@ -69,9 +69,9 @@ def statements_of(log: Iterable[str]) -> Iterator[str]:
 def started_by_sqlite(recorded: list[str]) -> Iterator[None]:
     """Record each statement that SQLite starts.
 
-    SQLite also reports the steps of triggers, each with the text of the statement that fired the
-    trigger, and the work of the full-text index, as comments. Neither is recorded. Therefore, a
-    statement that is run twice in a row with the same values counts only once.
+    SQLite also reports each step of a trigger, as the text of the statement that fired it, and the
+    work of the full-text index, as comments. Neither is recorded. Therefore, a statement that is
+    run twice in a row with the same values counts only once.
     """
     database = connection.connection
 

@@ -67,7 +67,7 @@ def parts(kind: Any) -> Iterator[tuple[str, Schema]]:
 
 
 def retries() -> str:
-    """Describe, from the settings, when an attempt fails and when the next one follows."""
+    """Describe when an attempt fails and when the next one follows, based on the settings."""
     failure = f"With any other status, or none within {settings.WEBHOOK_TIMEOUT:g} seconds,"
     delays = [f"{delay:g}" for delay in settings.WEBHOOK_RETRY_DELAYS]
     if not delays:

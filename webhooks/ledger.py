@@ -1,12 +1,13 @@
 """Define the rules that deliveries and their attempts must follow, and the tables to check.
 
 A row that breaks a rule is called a gap. A table is read in spans, which are ranges of its primary
-key, so that every transaction is short. If a table has a `screen`, this one statement checks a span
-for all rules at once, and the rules' own statements run only if it finds something. The database
-compares the rows. This process fetches only the bounds of the spans and the ids of the gaps.
+key, so that every transaction is short. If a table has a `screen`, that single statement checks a
+span for all rules at once, and the rules' own statements run only if it finds something. The
+database compares the rows. This process fetches only the bounds of the spans and the ids of the
+gaps.
 
 The engine makes each change in one transaction (see `engine.schedule` and `engine.recovery`), so
-these rules hold at any moment, even for deliveries that are in flight or erased. Pruning deletes a
+these rules hold at all times, even for deliveries that are in flight or erased. Pruning deletes a
 delivery together with its attempts. No rule checks whether there were enough attempts, because the
 retry delays may have changed since. Instead, the rules rely on the status of the last attempt,
 which shows whether another one must follow.

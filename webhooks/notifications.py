@@ -55,7 +55,7 @@ def tell_that_it_fails(endpoint: Endpoint) -> None:
     since = in_utc(endpoint.failing_since)
     tell_owner(
         endpoint.chatbot.account,
-        subject=f"{endpoint.chatbot.name}: the webhook has failed since {since}",
+        subject=f"{endpoint.chatbot.name}: the webhook has been failing since {since}",
         body=(
             f"{endpoint.chatbot.name}'s webhook to {host(endpoint)} is not working.\n\n"
             f"Failing since: {since}\n"

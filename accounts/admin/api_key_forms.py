@@ -87,5 +87,5 @@ class RotateForm(forms.Form):
         coerce=int,
         initial=24,
         widget=UnfoldAdminRadioSelectWidget,
-        help_text="The old key also works until the grace period ends",
+        help_text="The old key keeps working until the grace period ends",
     )

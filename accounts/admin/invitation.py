@@ -26,7 +26,7 @@ class InvitationForm(StandingForm):
     def clean(self) -> dict[str, Any] | None:
         """Refuse members, people already invited, and any invitation beyond the email limit.
 
-        If two requests race, the database's constraint refuses one of them.
+        If two requests race, the unique constraint rejects one of them.
         """
         given = super().clean()
         email, account = self.cleaned_data.get("email", "").lower(), self.instance.account

@@ -90,8 +90,8 @@ def scoped_rows(site: AdminSite, model: type[Model], request: HttpRequest) -> "Q
 def holds(user: User, permission: str) -> Exists:
     """Build a condition that checks a user's model permission as part of another query.
 
-    Polled views use it, because `has_perm` would need two more queries, which read all of the
-    user's permissions.
+    Polled views use it, because `has_perm` would run two more queries and read all of the user's
+    permissions.
     """
     app, codename = permission.split(".")
     holders = Q(user=user.pk) | Q(group__user=user.pk)
@@ -212,7 +212,7 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
         return self.offered_by or self.key
 
     def may_choose(self, request: HttpRequest) -> bool:
-        """Return whether the person may search these rows in a form's field, to choose one."""
+        """Return whether the person may search for one of these rows in a form field."""
         return bool(self.has_view_permission(request))
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":

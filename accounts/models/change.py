@@ -20,8 +20,8 @@ from config.runtime.context import current, current_person, current_via
 from config.runtime.logs import masked
 
 KEPT = 500  # how many characters of each value are kept; versions store instructions in full
-# Masking a value of 1 MiB takes 40 ms, so each value is first cut to this length. A secret that is
-# split by the cut may not be masked, but it lies far beyond the characters that are kept.
+# Masking a value of 1 MiB takes 40 ms, so each value is first cut to this length. A secret that the
+# cut splits might not be masked, but it lies far beyond the characters that are kept.
 MASKED = 8 * KEPT
 
 

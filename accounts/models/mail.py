@@ -10,7 +10,7 @@ from config.database.row import Row
 
 
 class Mail(Row):
-    """An email to one recipient. It is due until it has been sent or has failed."""
+    """An email to one recipient. It has a `due_at` until it has been sent or has failed."""
 
     class State(models.TextChoices):
         """Whether an email is waiting, is being retried, was sent, or has failed."""

@@ -1,4 +1,4 @@
-"""Plans: rate limits per minute, and quotas that superusers may set. Specification: Limits."""
+"""Plans: rate limits per minute, and optional quotas. Specification: Limits."""
 
 from django.db import models
 

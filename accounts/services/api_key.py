@@ -18,7 +18,7 @@ def issue(
 ) -> tuple[ApiKey, str]:
     """Create a key. Returns the row and the key's text, which is not stored.
 
-    With an account, the key works in that account only.
+    If an account is given, the key works only in that account.
     """
     row = offer(user, label=label, days=days, account=account)
     text = collect(row)

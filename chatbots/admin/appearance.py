@@ -73,7 +73,7 @@ class SuggestingInput(UnfoldAdminTextInputWidget):
 
 
 class AppearanceForm(ConflictForm):
-    """Validates an appearance by the rules of its model."""
+    """Validates an appearance against its model's rules."""
 
     class Meta:
         model = Appearance

@@ -30,7 +30,7 @@ class Below:
 
 
 def below(row: Model, *, uncounted: tuple[str, ...]) -> list[Below]:
-    """Count the rows that are deleted along with a row, by kind, each kind up to a cap.
+    """Count the rows that are deleted along with a row, by kind, up to a cap for each kind.
 
     `uncounted` names the reverse relations to leave out.
     """

@@ -12,12 +12,12 @@ from config.api.errors import Refused
 
 
 class TypeField(forms.ChoiceField):
-    """The type of a prompt. It is not stored, because it follows from which texts are filled in."""
+    """The type of a prompt. It is not stored, because the filled-in texts determine it."""
 
     widget = UnfoldAdminSelectWidget
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        """Return False, because only a script uses the choice: it shows the fields of one type."""
+        """Return False, because only a script uses the choice, to show the fields of one type."""
         return False
 
 

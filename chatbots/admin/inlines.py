@@ -35,7 +35,7 @@ from config.admin.conflict import SEEN, ConflictForm
 from config.admin.dates import at
 from config.admin.inline_pages import PagedInline
 
-ROLE_WIDE = "their role gives them access to every chatbot of the account"
+ROLE_WIDE = "their role gives them access to every chatbot in the account"
 CHANGED = at("updated_at", "changed")
 
 

@@ -22,7 +22,7 @@ from config.api.errors import TooManyRequests
 from config.database.lengths import LONG
 
 RATE = (20, 60)  # 20 questions per person in 60 seconds, because no quota limits them
-REMEMBERED = 40  # how many of its newest messages a trial keeps; only the page stores them
+REMEMBERED = 40  # how many of the newest messages a trial keeps; only the page stores them
 
 
 def said_before(text: str) -> list[Turn]:

@@ -25,7 +25,7 @@ from config.database.lengths import SHORT
 ACTIONS = {
     Action.USE_CHATBOT: "use the chatbot: its settings, conversations and deliveries",
     Action.CREATE_CHATBOT: "create chatbots in the account",
-    Action.LIST_ACCOUNT_CHATBOTS: "list all chatbots of the account",
+    Action.LIST_ACCOUNT_CHATBOTS: "list all chatbots in the account",
     Action.ERASE: "delete the chatbot, its conversations, visitors and leads",
     Action.MANAGE_ACCOUNT: "manage the account: its people, keys and secrets",
     Action.ENTER_ACCOUNT: "enter the account",
@@ -101,7 +101,7 @@ class Answer:
 
 
 def explain(user: User, chatbot: Chatbot, action: Action) -> Answer:
-    """Decide by the permission table whether a person may perform an action, and explain why.
+    """Decide from the permission table whether a person may perform an action, and explain why.
 
     The explanation reveals nothing about other accounts.
     """

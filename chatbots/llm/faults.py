@@ -1,6 +1,6 @@
 """Classify the errors of OpenAI-compatible endpoints and choose a remedy.
 
-Servers report the same error in different ways, so the remedy is chosen by the error's parameter,
+Servers report the same error in different ways, so the remedy depends on the error's parameter,
 status, code or text. The text is used for nothing else, because providers may quote keys and
 prompts in it.
 """
@@ -107,7 +107,7 @@ def _name(error: dict[str, Any], status: int) -> str:
 
 
 def _remedy(status: int, name: str, parameter: object, text: str) -> Remedy:
-    """Choose a remedy by the error's parameter or, failing that, its status, name and text."""
+    """Choose a remedy based on the error's parameter or else its status, name and text."""
     if parameter == "temperature":
         return Remedy.NO_TEMPERATURE
     if status == CONTENT_TOO_LARGE or any(words in text for words in TOO_LONG):

@@ -25,7 +25,7 @@ THOUGHT_ENDS = "</think>"
 
 
 def unpacked(body: bytes, encoding: str) -> bytes:
-    """Return a body, decompressed up to BYTES + 1 bytes if it is encoded. Raises ReplyFailed."""
+    """Return a body, decompressed to at most BYTES + 1 bytes if encoded. Raises ReplyFailed."""
     if encoding in ("", "identity"):
         return body
     if encoding not in PACKED:

@@ -14,7 +14,7 @@ from config.database.row import Row
 
 
 class LlmModel(VersionedRow, Row):
-    """A model that bots can use. `key_variable` names the environment variable with its API key."""
+    """A model for bots. `key_variable` names the environment variable that holds its API key."""
 
     OFFLINE = "offline"
 
@@ -126,7 +126,7 @@ class LlmModel(VersionedRow, Row):
             raise ValidationError({"next_model": f"a model cannot come after itself: {names}"})
 
     def successors(self) -> "list[LlmModel]":
-        """Read the models that follow this one, in order, with one query each. Ends at a repeat."""
+        """Read the models that follow this one, in order, with one query each. Stops at a cycle."""
         following: list[LlmModel] = []
         seen, next_id = {self.pk}, self.next_model_id
         while next_id and next_id not in seen:

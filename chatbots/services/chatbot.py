@@ -29,16 +29,15 @@ PRESENT = prepared(lambda: Chatbot.objects.filter(pk=Given("chatbot", UUIDField(
 LOCKED = prepared(
     lambda: Chatbot.objects.select_for_update(no_key=True).filter(pk=Given("chatbot", UUIDField()))
 )
-CHANGEABLE = "name", "description", "is_active"  # an erasure changes the name, too
+CHANGEABLE = "name", "description", "is_active"  # an erasure also changes the name
 
 
 @contextmanager
 def unique_name() -> Iterator[None]:
     """Convert IntegrityError to InvalidRequest: the database decides whether a name is free.
 
-    The block must set no other unique column. Other integrity errors are raised unchanged: if the
-    block commits, a foreign key may be violated, for example because the caller has just been
-    deleted.
+    The block must set no other unique column. Other integrity errors are raised unchanged. For
+    example, a commit inside the block violates a foreign key if the caller has just been deleted.
     """
     try:
         # A single statement needs no transaction of its own. Within the caller's transaction, a
@@ -71,7 +70,7 @@ def create_chatbot(account: Account, *, creator_id: UUID, name: str, description
 
 
 def erase_chatbot(chatbot: Chatbot, *, entry: Model | None = None) -> bool:
-    """Hide a chatbot permanently and free its name. The worker deletes what belongs to it.
+    """Hide a chatbot permanently and free its name. The worker deletes the dependent rows.
 
     Returns False if it is already erased. The chatbot's row is kept as long as the delivery log
     refers to it. `entry`, a row of the admin's log, is stored in the same transaction.

@@ -53,12 +53,12 @@ def update(chatbot_id: UUID, instruction_id: UUID, changes: Mapping[str, Any]) -
 
 
 def activate(chatbot_id: UUID, instruction_id: UUID) -> Instruction:
-    """Activate an instruction, and deactivate the chatbot's other ones. Raises NotFound."""
+    """Activate an instruction and deactivate the chatbot's other instructions. Raises NotFound."""
     return update(chatbot_id, instruction_id, {"is_active": True})
 
 
 def select_titled(chatbot_id: UUID, title: str, text: str) -> tuple[Instruction, bool]:
-    """Activate the oldest instruction with a title, or create one with the text.
+    """Activate the oldest instruction with this title, or create one with this text.
 
     Returns the instruction, and whether it was created. If one must be created, a blank title or
     text raises InvalidRequest, and a full list raises ListFull.

@@ -47,7 +47,7 @@ COUNT = prepared(
 class CallerViewSet(IdempotentViewSet):
     """Opens the chatbot whose id is in the path, and reads rows that the caller may use."""
 
-    found: list[Any]  # what KEY_AND_CHATBOT read; empty if the path has no well-formed chatbot id
+    found: list[Any]  # read by KEY_AND_CHATBOT; empty if the path has no well-formed chatbot id
 
     def authenticate(self, request: HttpRequest, **names: str) -> None:
         """Set the caller and `found`, both read by one statement. Raises InvalidKey."""

@@ -78,7 +78,7 @@ class AccountChatbotViewSet(AccountViewSet):
 
     @operation(answer=AccountChatbots, open_points=("permissions",))
     def list_account_chatbots(self) -> dict[str, Any]:
-        """List all chatbots of the account."""
+        """List all chatbots in the account."""
         chatbots = self.read(CHATBOTS)
         return {"chatbots": chatbots, "count": len(chatbots), "user_role": self.opened.role}
 

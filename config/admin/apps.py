@@ -11,7 +11,7 @@ from django.core.checks import CheckMessage, Tags, register
 
 
 class AdminConfig(SimpleAdminConfig):
-    """Loads no pages at startup, because a worker and most commands never use one."""
+    """Loads no pages at startup, because workers and most commands never use any."""
 
     def ready(self) -> None:
         """Register the system checks of the admin."""

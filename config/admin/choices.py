@@ -1,4 +1,4 @@
-"""Select widgets and filters that offer a bounded number of rows, however many exist."""
+"""Form widgets and filters that offer a bounded number of rows, however many exist."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -57,7 +57,7 @@ class RowSelect(AutocompleteSelect):
     def build_attrs(
         self, base_attrs: dict[str, Any], extra_attrs: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Leave out the search's attributes. `get_context` adds them if there may be more rows."""
+        """Leave out the search attributes. `get_context` adds them if there may be more rows."""
         return Select.build_attrs(self, base_attrs, extra_attrs)
 
     def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
@@ -123,11 +123,11 @@ class RowFilter(DropdownFilter):
         return [str(self.parameter_name), self.beginning_name]
 
     def has_output(self) -> bool:
-        """Show the filter if it offers rows, or if text was typed that no row matches."""
+        """Show the filter if it offers rows, or if no row matches the typed text."""
         return bool(self.lookup_choices or self.beginning)
 
     def find_relation(self, model: Any) -> "ForeignKey[Any, Any]":
-        """Return a foreign key to the rows that the filter offers. The search needs one."""
+        """Return a foreign key to the rows that the filter offers, as the search requires."""
         relation: ForeignKey[Any, Any] = model._meta.get_field(self.parameter_name)
         return relation
 

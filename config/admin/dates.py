@@ -36,7 +36,7 @@ def precise_time(value: datetime) -> SafeString:
 def countdown(moment: datetime, now: datetime) -> SafeString:
     """Format the time until a moment, as an element that the script counts down.
 
-    `now` must be the time by the clock that set the moment. The browser's clock may differ from it.
+    `now` must come from the same clock as `moment`. The browser's clock may differ.
     """
     left = max(0.0, round((moment - now).total_seconds(), 1))
     return format_html(

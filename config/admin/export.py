@@ -36,7 +36,7 @@ CHUNK = 2_000  # rows read by one query
 COUNTED = 10_000  # maximum number of rows to count for the page that offers the export
 TICKET = "ticket"
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet formula begins with one of these
-INCOMPLETE = "The export is incomplete: the database did not answer. Export again."
+INCOMPLETE = "The export is incomplete: the database did not respond. Export again."
 
 logger = logging.getLogger(__name__)
 
@@ -109,13 +109,13 @@ class State(StrEnum):
     WAITING = "waiting"
     RUNNING = "running"
     DONE = "done"
-    INCOMPLETE = "incomplete"  # the database did not answer
+    INCOMPLETE = "incomplete"  # the database did not respond
     STOPPED = "stopped"  # the client disconnected
 
 
 @dataclass(frozen=True)
 class Ticket:
-    """The cache key under which an export's progress is stored for the person who exports.
+    """The cache key for the progress of one person's export.
 
     No one else can read the progress, because the key contains the person's id.
     """
@@ -178,7 +178,7 @@ FORMATS = {"csv": (as_csv, "text/csv; charset=utf-8"), "json": (as_json, "applic
 
 
 class Exporting(ModelAdmin):
-    """Adds the routes that export a list. The list's template links to them with its filters."""
+    """Adds the routes that export a list. The list's template links to them, filters included."""
 
     export_columns: ClassVar[Mapping[str, str]] = {}  # column name in the file: lookup
     # The values of these columns never change, so rows keep their order during an export.
@@ -227,7 +227,7 @@ class Exporting(ModelAdmin):
         return response
 
     def export_view(self, request: HttpRequest, kind: str) -> HttpResponseBase:
-        """Stream the rows that the list would show, with its scope and its filters."""
+        """Stream the rows that the list would show with the same scope and filters."""
         if not self.has_view_permission(request) or kind not in FORMATS:
             raise PermissionDenied
         given: Any = request.GET.copy()  # Any: the stubs say it is immutable

@@ -133,7 +133,8 @@ def with_cache(change: Callable[[], object]) -> bool:
         return bool(change())
     except CACHE_ERRORS as error:
         logger.error(
-            "forms may be sent twice, and exports show no progress: the cache does not answer (%s)",
+            "forms may be submitted twice, and exports show no progress: "
+            "the cache does not respond (%s)",
             type(error).__name__,
         )
         return True
@@ -151,8 +152,8 @@ def secret_page(
 ) -> TemplateResponse:
     """Show a new secret in the response to the request that created it. No page shows it again.
 
-    A reload submits the form again, so the caller must ensure that it acts only once, for example
-    with `first_time`.
+    A reload submits the form again, so the caller must act only once, for example by using
+    `first_time`.
     """
     response = page(
         model_admin,

@@ -28,7 +28,7 @@ TOKEN = re.compile(r'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[^\s,:\[\]{}"]++)[\s,
 
 
 def declared_length(request: HttpRequest) -> int:
-    """Return the body's length as the web server reports it, or 0 if there is no valid one."""
+    """Return the body length that the web server reports, or 0 if it is missing or invalid."""
     try:
         return int(request.META.get("CONTENT_LENGTH") or 0)
     except ValueError:  # Django then reads nothing

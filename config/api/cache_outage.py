@@ -40,7 +40,7 @@ class Outage:
         CACHE_OUTAGES.inc()
         CACHE_UP.set(0)
         logger.error(
-            "rate limits are not enforced: the cache does not answer (%s)", type(error).__name__
+            "rate limits are not enforced: the cache does not respond (%s)", type(error).__name__
         )
         threading.Thread(target=self.watch, name="cache-watch", daemon=True).start()
 

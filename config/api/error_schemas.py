@@ -68,7 +68,7 @@ def error_schema(description: str, **more: Schema) -> Schema:
         "message": {"type": "string", "description": "A human-readable text."},
         "code": {
             "type": "string",
-            "description": "A machine-readable code, which only some errors have: "
+            "description": "A machine-readable code, sent with only some errors. One of: "
             f"{', '.join(sorted(codes()))}.",
             "x-open-point": ["code-field", "code-status"],
         },

@@ -149,9 +149,9 @@ def faults(detail: Any, path: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
 
 
 def is_temporary(error: BaseException) -> bool:
-    """Return whether a database outage or a locked row caused an error. A retry may then succeed.
+    """Return whether a database outage or a lock timeout caused an error.
 
-    Lock timeouts are logged here, outages elsewhere.
+    A retry may then succeed. Lock timeouts are logged here, outages elsewhere.
     """
     if is_lock_timeout(error):
         logger.warning("a request gave up waiting: %s", error, extra={"bounded": True})

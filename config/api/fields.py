@@ -180,7 +180,7 @@ def computed(
 ) -> Any:
     """Return a read-only field of type `kind` whose value is a pure function of its row's columns.
 
-    The field gets its own class, because DRF copies a declared field by creating it again.
+    The field gets its own class, because DRF copies a field by instantiating its class again.
     """
     made = type(kind.__name__, (kind,), {"columns": columns, "compute": staticmethod(of)})
     return made(read_only=True, **options)

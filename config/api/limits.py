@@ -1,4 +1,4 @@
-"""Limit calls per time window, and replies awaited at the same time. Specification: Limits."""
+"""Limit calls per time window, and concurrent waits for model replies. Specification: Limits."""
 
 import hashlib
 import heapq
@@ -110,7 +110,7 @@ class SharedCounters:
         return [int(reply) for reply in self._run(*commands)[1::2]]
 
     def check(self) -> None:
-        """Raise redis.RedisError or OSError if Redis does not answer."""
+        """Raise redis.RedisError or OSError if Redis does not respond."""
         self._run(("EXISTS", f"{self.prefix}:count"))
 
     def _run(self, *commands: Command) -> list[Any]:
@@ -174,7 +174,7 @@ class Counted(NamedTuple):
 def increment(*calls: tuple[str, str, Rate]) -> Sequence[Counted | None]:
     """Count a call in the current window of each limit. The results are None if the cache is down.
 
-    The windows of each key have their own offset, so that not all begin at the same time.
+    The windows of each key have their own offset, so that they do not all begin at once.
     """
     if outage.under_way:
         return [None] * len(calls)
@@ -300,7 +300,7 @@ def digest(request: HttpRequest) -> bytes:
 def taken(name: str, key: object, rate: Rate | None) -> Iterator[Callable[[], None]]:
     """Count one call, and undo the count if the block fails. Without a rate, nothing is counted.
 
-    Yields a function that undoes the count later. Raises TooManyRequests. Open point: send-order.
+    Yields a function to undo the count later. Raises TooManyRequests. Open point: send-order.
     """
     [counted] = increment((name, str(key), rate)) if rate else [None]
     try:

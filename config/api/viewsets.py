@@ -15,7 +15,7 @@ IDEMPOTENCY_META = f"HTTP_{IDEMPOTENCY_KEY.upper().replace('-', '_')}"  # in req
 
 
 class ApiViewSet(GenericViewSet[Any]):
-    """Authenticates a request, checks its limit, method and path, and runs its operation."""
+    """Authenticates a request, checks its rate limit, method and path, and runs its operation."""
 
     part: ClassVar[str]  # the part of the API: a tag in the OpenAPI document
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
@@ -41,7 +41,7 @@ class ApiViewSet(GenericViewSet[Any]):
         return [name.upper() for name in self.http_method_names if name in self.action_map]
 
     def check(self, request: HttpRequest, **names: str) -> None:
-        """Check a request, in the documented order of errors. Raises ApiError."""
+        """Run a request's checks in the documented order. Raises ApiError."""
         self.authenticate(request, **names)  # 401
         limits.count_user(request, self.caller.pk)  # 429
         if not self.action:

@@ -29,7 +29,7 @@ class Unnested(Subquery):
 
 
 class CountOf(Subquery):
-    """The number of rows of a subquery, which may have a limit."""
+    """Counts the rows of a subquery, which may have a limit."""
 
     template = "(SELECT COUNT(*) FROM (%(subquery)s) counted)"
     output_field = IntegerField()

@@ -1,4 +1,4 @@
-"""Configure this process's database connections, and release the thread's connection."""
+"""Configure this process's database connections, and release the current thread's."""
 
 from typing import Any
 

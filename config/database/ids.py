@@ -7,7 +7,7 @@ import uuid_utils.compat
 
 
 def new_id() -> UUID:
-    """Generate a version 7 UUID. Such ids ascend, so new rows go to the end of their index."""
+    """Generate a version 7 UUID. Such ids ascend, so new rows go to the end of the index."""
     return uuid_utils.compat.uuid7()
 
 

@@ -71,7 +71,7 @@ def unlocked(rows: Rows) -> Rows:
     """Select the rows that no other session has locked, and lock them until the transaction ends.
 
     A queryset that joins other tables must be read as instances. With `values()`, Django
-    ignores `of` and would also lock the joined rows.
+    ignores `of` and locks the joined rows, too.
     """
     kept: Rows = rows.select_for_update(skip_locked=True, of=("self",))
     return kept
@@ -138,7 +138,7 @@ def left_if_locked(what: str) -> Iterator[None]:
 def insist(
     write: Callable[[], Answer], *, until: float, what: str, while_stopping: bool = False
 ) -> Answer:
-    """Retry a write while its row is locked or the database does not answer.
+    """Retry a write while its row is locked or the database does not respond.
 
     `until` is a time on the monotonic clock. After that time, or once the worker has been asked to
     stop, the error is raised. With `while_stopping`, the retries continue while the worker stops.

@@ -54,7 +54,7 @@ __all__ = [
 ]
 
 HAS_CHANGED = "no longer exists or has changed"
-SHAPES = 128  # maximum shapes kept per statement; the least recently used is dropped first
+SHAPES = 128  # maximum number of shapes per statement; the least recently used is dropped first
 ResultT = TypeVar("ResultT")
 RowT = TypeVar("RowT", bound=Model)
 Rows = TypeVar("Rows", bound="QuerySet[Any, Any]")
@@ -158,12 +158,12 @@ def together() -> Iterator[None]:
 def joined(writes: tuple[tuple[str, bool], ...]) -> Statement:
     """Join writes into one statement whose results are discarded.
 
-    `writes` contains the SQL of each write, and whether the write must change a row. If one that
-    must do so changes no row, the whole statement fails, and a COMMIT sent with it is not run.
+    `writes` contains the SQL of each write, and whether it must change a row. If a write that must
+    change a row changes none, the whole statement fails, and a COMMIT sent with it is not run.
     PostgreSQL has no function that raises an error, so the statement tries to convert the error's
-    text to a number. These texts are parameters that follow the parameters of the writes.
+    text to a number. The error texts are parameters that follow the parameters of the writes.
 
-    PostgreSQL runs all writes on the same snapshot, and checks foreign keys after the last one.
+    PostgreSQL runs all writes with the same snapshot, and checks foreign keys after the last one.
     """
     parts = [f"w{number} AS ({sql} RETURNING 1)" for number, (sql, _) in enumerate(writes)]
     counts = [f"(SELECT COUNT(*) FROM w{number})" for number in range(len(writes))]  # noqa: S608
@@ -198,8 +198,8 @@ def prepared_delete(build: "Callable[..., QuerySet[Any, Any]]") -> PreparedWrite
 def page(rows: Rows) -> Rows:
     """Slice a queryset or a subquery by `limit` and `offset`, which each run supplies.
 
-    If a limit rarely changes, make it part of the shape instead. The database can then take it into
-    account when it plans the query.
+    If a limit rarely changes, make it part of the shape instead. The database can then take the
+    limit into account when planning the query.
     """
     sliced: Rows = rows[WINDOW[0] : WINDOW[1]]
     return sliced
@@ -297,7 +297,7 @@ def insert_each(rows: list[RowT]) -> None:
 
 
 def among(name: str, field: Any, size: int) -> list[Any]:  # Any: a Given; the stubs lack it
-    """Return the right side of an `__in` lookup, for a list of this size from `listed`."""
+    """Return the right-hand side of an `__in` lookup, for a list of this size from `listed`."""
     return [Given(f"{name} {number}", field) for number in range(size)]
 
 

@@ -51,8 +51,8 @@ def save_changes(row: RowT, changes: Mapping[str, Any], unchanged: Iterable[str]
 def save_unlocked(row: models.Model, changes: Mapping[str, Any], columns: Iterable[str]) -> bool:
     """Save changes to a row that was read without a lock, unless the row has changed since.
 
-    Returns whether the changes are saved. If not, the caller has to read the row again. Only the
-    given columns are compared with the values that were read; they must not be nullable.
+    Returns whether the changes were saved. If not, the caller has to read the row again. Only the
+    given columns, which must not be nullable, are compared with the values that were read.
 
     Concurrent changes to one row wait only for each other's statements. With a lock, they would
     also wait for everything that happens in this process between reading and writing.

@@ -43,7 +43,7 @@ COMPUTED = re.compile(r"\d{4}-\d\d-\d\d(?:[ T].*)?|[0-9a-f]{32}|[0-9a-f]{8}(?:-[
 
 @dataclass(frozen=True)
 class Slot:
-    """The position of a given value among a statement's parameters."""
+    """A placeholder for a given value among a statement's parameters."""
 
     name: str
     field: Any
@@ -51,7 +51,7 @@ class Slot:
 
     @property
     def form(self) -> tuple[str, bool]:
-        """Return the properties that decide how a value is converted."""
+        """Return the properties that determine how a value is converted."""
         return self.field.get_internal_type(), self.stored
 
     def value(self, given: Mapping[str, Any], database: Any) -> Any:
@@ -201,7 +201,7 @@ def compile_update(update: Update, database: Any) -> Statement:
 
 
 def compile_insert(insert: Insert, database: Any) -> Statement:
-    """Compile an INSERT. Raises TypeError for a model that needs Django's own way of saving."""
+    """Compile an INSERT. Raises TypeError for a model whose rows must be saved with `save()`."""
     returned = [field for field in insert.model._meta.db_returning_fields if not field.generated]
     if insert.model.save is not Model.save or returned:
         raise TypeError(f"{insert.model.__name__} overrides save() or has columns to read back")

@@ -1,4 +1,4 @@
-"""Add to the audit trail those changes that send no Django signals.
+"""Audit trail entries for changes that send no Django signals.
 
 django-auditlog listens to the signals of `Model.save` and `delete`. Prepared statements and
 `QuerySet.update` send no signals, so the functions that run them for audited rows call this module.

@@ -76,7 +76,7 @@ class _Timed(socket.socket):
 
 
 class TcpSocket(_Timed):
-    """A stream socket that enforces the deadline in every step."""
+    """A stream socket that enforces the deadline at every step."""
 
     def connect_in_share(self, address: tuple[str, int], share: int) -> None:
         """Connect within 1/`share` of the time left."""
@@ -90,7 +90,7 @@ class TcpSocket(_Timed):
 
 
 class TlsSocket(_Timed, ssl.SSLSocket):
-    """A TLS socket that enforces the deadline in every step."""
+    """A TLS socket that enforces the deadline at every step."""
 
     def do_handshake(self, block: bool = False) -> None:
         """Complete the TLS handshake before the deadline."""
@@ -130,7 +130,7 @@ def look_up(host: str) -> Addresses:
         return (ipaddress.ip_address(host),)
     except ValueError:
         answer = _asked(host)
-    doing = "while looking the name up"
+    doing = "while looking up the name"
     try:
         return answer.result(min(LOOK_UP_SECONDS, left(doing)))
     except TimeoutError as error:

@@ -1,4 +1,4 @@
-"""Sort the errors that requests and their responses raise into a fixed set of reasons."""
+"""Map errors from requests and their responses to a fixed set of reasons."""
 
 import errno
 import http.client

@@ -18,7 +18,7 @@ from requests.models import PreparedRequest
 from config.outbound.deadline import Address
 from config.outbound.failures import AddressNotAllowed
 
-LONGEST = 2_048  # characters of a URL
+LONGEST = 2_048  # characters in a URL
 # Networks that are never public. Which of them ipaddress treats as global depends on the Python
 # version.
 NOT_PUBLIC = tuple(
@@ -139,7 +139,7 @@ def _host(url: str) -> str:
 
 
 def _shown_address(host: str) -> Address | None:
-    """Parse a host that is an address, in any spelling. Returns None for a name.
+    """Parse a host that is an address, in any notation. Returns None for a name.
 
     Treats localhost as 127.0.0.1, and resolves no other names. Raises ValueError if the address is
     malformed.

@@ -15,10 +15,10 @@ LOOK = 5.0  # seconds between searches for connections that have been idle for t
 
 
 class IdleConnections:
-    """At most `most` idle connections, for all hosts together; safe to use from many threads.
+    """Up to `most` idle connections, for all hosts together; safe to use from many threads.
 
     Beyond that number, the connection that has been idle the longest is closed. A thread, which
-    runs only while connections are kept, closes connections that are idle for IDLE_SECONDS.
+    runs only while connections are kept, closes those that have been idle for IDLE_SECONDS.
     """
 
     def __init__(self, most: int) -> None:

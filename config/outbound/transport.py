@@ -44,8 +44,8 @@ AT_ONCE = 0.5
 HEAD_BYTES = 32 * 1024
 PIECE_BYTES = 16 * 1024
 
-# urllib3's warnings quote whole URLs, and what they report is not a fault here: heads that are
-# partly malformed, and more concurrent connections than are kept.
+# urllib3's warnings quote whole URLs, and report conditions that are not faults here: partly
+# malformed heads, and more concurrent connections than are kept.
 logging.getLogger("urllib3").setLevel(logging.ERROR)
 
 
@@ -111,7 +111,7 @@ class _Answer(http.client.HTTPResponse):
 
 
 class _Connection(HTTPConnection):
-    """A connection to an address of a host, reused only while the host still has that address."""
+    """A connection to one of a host's addresses, reused only while the host still has it."""
 
     response_class = _Answer
     sock: Any  # urllib3 declares a plain socket; ours is a TcpSocket or a TlsSocket
@@ -178,7 +178,7 @@ class _Pool(HTTPConnectionPool):
             conn.connect()  # otherwise, urllib3 would connect while sending and ignore a reset
         super()._validate_conn(conn)
 
-    # Any: an override that passes on a dozen arguments of urllib3
+    # Any: this override passes on a dozen of urllib3's arguments
     def _make_request(self, conn: Any, *args: Any, **kwargs: Any) -> Any:
         """Send a request, and send it again if the peer had already closed the kept socket."""
         try:
@@ -249,7 +249,7 @@ def session(
     ca_bundle: str | None = None,
     kept: int = KEPT,
 ) -> requests.Session:
-    """Create a session whose requests meet the deadline of `config.outbound.deadline.within`.
+    """Create a session whose requests obey the deadline set by `config.outbound.deadline.within`.
 
     `judge` is called with every address of the host, and raises AddressNotAllowed to refuse one.
     `ca_bundle` is a path; None means the system's certificates. The session keeps at most `kept`

@@ -15,7 +15,7 @@ wake = threading.Event()  # set when a message arrives, or to interrupt the cons
 
 
 class WakingChannel(memory.Channel):
-    """An in-process channel that signals each message."""
+    """An in-process channel that signals when a message arrives."""
 
     def _put(self, queue: str, message: Any, **options: Any) -> None:
         super()._put(queue, message, **options)

@@ -9,7 +9,7 @@ SHARED = "django.core.cache.backends.redis.RedisCache"
 
 
 def cache_is_shared(**_: Any) -> list[checks.CheckMessage]:
-    """Warn if several processes are configured without a cache that shares their counters."""
+    """Warn if several processes are configured without a shared cache for their counters."""
     several = not settings.EMBEDDED or (settings.WEB_WORKERS or 1) > 1
     if settings.CACHES["default"]["BACKEND"] == SHARED or not several:
         return []

@@ -120,7 +120,7 @@ class RecordCommand(BaseCommand):
     def handle(self, *_: str, **options: Any) -> None:
         """Run the command and print its records.
 
-        After a database error, raises CommandError with the missing migrations, if there are any.
+        After a database error, raises CommandError naming the missing migrations, if there are any.
         """
         name = type(self).__module__.rpartition(".")[2]
         made: list[dict[str, Any]] = []

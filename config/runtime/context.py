@@ -1,7 +1,7 @@
-"""The context of the running request, command or task: its id, its caller, and who acts.
+"""The context of the running request, command or task: its id, its caller and the acting person.
 
-Log lines, the access log, versions and the audit trail read the context. Each step that learns a
-new fact replaces the context. A request's context is discarded when the request ends.
+Log lines, the access log, versions and the audit trail read the context. Each step that adds a fact
+replaces the context. A request's context is discarded when the request ends.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ class Context(NamedTuple):
     key: str = ""  # the public part of the caller's API key
     user: str = ""  # the id of the person signed in to the admin
     account: str = ""  # the id of the account that is acted on
-    person: UUID | None = None  # the person who acts, if any
+    person: UUID | None = None  # the acting person, if any
     via: str = "service"  # the service's own work; else "admin", "API key cbk_…", "command NAME"
 
 
@@ -46,5 +46,5 @@ def current_person() -> UUID | None:
 
 
 def current_via() -> str:
-    """Return what is acting: the service, the admin, an API key or a command."""
+    """Return the source of the current action: the service, the admin, an API key or a command."""
     return current.get().via

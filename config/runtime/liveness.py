@@ -1,8 +1,8 @@
 """Detect dead workers. Each worker holds a lock that is released when the worker dies.
 
 With PostgreSQL, this is a session-level advisory lock on a dedicated connection. In a machine-bound
-installation, which is one without PostgreSQL or without Redis, it is a lock on a file, which also
-keeps out a second worker. With PostgreSQL but without Redis, a worker holds both.
+installation (without PostgreSQL or without Redis), it is a lock on a file, which also keeps out a
+second worker. With PostgreSQL but without Redis, a worker holds both.
 """
 
 import secrets
@@ -18,7 +18,7 @@ from django.db import connection
 from config.database.postgresql.outage import outage
 from config.runtime.state import is_locked, locked
 
-ME = str(secrets.randbelow(2**31 - 2) + 1)  # names this process; fits PostgreSQL's int4 lock keys
+ME = str(secrets.randbelow(2**31 - 2) + 1)  # identifies this process; fits PostgreSQL's int4 keys
 # A worker declares others dead only after it has held its own lock for this many seconds, because
 # the others may still be about to take theirs. After a restart of the database, a worker that is
 # suspended or short of CPU time may need several seconds to take its lock again.
@@ -48,7 +48,7 @@ class Life(Protocol):
         """
 
     def dead(self, workers: Collection[str]) -> set[str]:
-        """Return those of `workers` that are certainly dead."""
+        """Return the members of `workers` that are certainly dead."""
 
 
 class FileLife:

@@ -43,7 +43,7 @@ def masked(text: str) -> str:
 
 
 class RequestFilter(logging.Filter):
-    """Add the request's id, and those of the FACTS that are known, to each record."""
+    """Add the request's id and the known FACTS to each record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         known = current.get()
@@ -190,7 +190,7 @@ LOGGING: dict[str, Any] = {
         "django.request": {"filters": ["told"]},
         "django.server": {"handlers": [], "propagate": True},
         "urllib3": {"level": "ERROR"},  # its warnings quote whole URLs
-        "psycopg.pool": {"level": "ERROR"},  # warns at every attempt while the database is down
+        "psycopg.pool": {"level": "ERROR"},  # warns on every attempt while the database is down
         "celery": {"level": "WARNING"},
         "kombu": {"level": "WARNING"},
     },

@@ -43,7 +43,7 @@ class CannotStart(Exception):
 
 
 def grace() -> int:
-    """Return the seconds that web and the worker have to finish their work when they stop.
+    """Return the seconds allowed for web and the worker to finish their work when they stop.
 
     compose.yaml and docs/deployment.md allow a little more time.
     """

@@ -27,7 +27,7 @@ def version(base_dir: Path) -> str:
 
 
 def is_collected(folder: Path) -> bool:
-    """Return whether a folder is complete: whether it has the manifest, which is written last."""
+    """Return whether a folder is complete. Its manifest is written last."""
     return (folder / "staticfiles.json").is_file()
 
 

@@ -38,7 +38,7 @@ class Interrupt(threading.Event):
 
 
 class WebServer(MPServer):
-    """Granian's server, which stops even if a signal arrives at a bad moment."""
+    """A granian server that stops even if a signal arrives at a bad moment."""
 
     main_loop_interrupt: Interrupt
 

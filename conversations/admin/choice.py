@@ -74,7 +74,7 @@ class Choice:
 
 
 def picked(found: "QuerySet[Any]", text: str, *, key: str, name: str, kind: str) -> Picked:
-    """Find the row that a text identifies by its id, its name or the beginning of its name.
+    """Find the account or chatbot whose id is `text`, or whose name equals or begins with `text`.
 
     An exact match takes precedence over one that differs in case, and both over a partial match.
     """

@@ -1,4 +1,4 @@
-"""Read what a thread's page shows: its messages, in pages of 50, and the rows related to it."""
+"""Read what a thread's page shows: the thread's messages, in pages of 50, and related rows."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -97,7 +97,7 @@ class Bubble:
 
     @property
     def draft(self) -> Draft | None:
-        """Return the reply to this message that came too late and became a draft, or None."""
+        """Return the draft made from a late reply to this message, or None."""
         return getattr(self.message, "draft", None)
 
 

@@ -20,8 +20,8 @@ from conversations.models.activity import DAY, HOUR
 from conversations.services import activity
 from conversations.services.activity import day_of, hour_of
 
-# At most this much time before the current hour is counted live. If no worker has stored counts for
-# longer than that, earlier hours are missing from the figures.
+# Only hours that begin at most this long before the current hour are counted live. If no worker has
+# stored counts for longer than that, earlier hours are missing from the figures.
 LIVE_MOST = 3 * ONE_HOUR
 CLOCK = timedelta(seconds=1)  # added to the current time, to include rows of the current second
 NAMES = Activity.CONVERSATIONS + Activity.DELIVERIES
@@ -76,7 +76,7 @@ class Figures:
 
     @property
     def fallback_share(self) -> int:
-        """Return the share of fallbacks among the AI replies, in percent."""
+        """Return the percentage of AI replies that are fallbacks."""
         return round(100 * self.total["fallbacks"] / (self.total["ai_replies"] or 1))
 
     @property
@@ -123,7 +123,7 @@ def stored(
 ) -> dict[tuple[int, datetime], Counter[str]]:
     """Read the stored counts of hours and, if a bucket is a day, the stored counts of days.
 
-    Each key is the length of a period in hours, and its start.
+    Each key is a period's length in hours and its start.
     """
     rows: Any = Activity.objects.filter(hours=HOUR, begins_at__gte=since)
     if span.step == ONE_DAY:

@@ -1,4 +1,4 @@
-"""The forms for answering a thread, for its tags and for its details."""
+"""The forms for replying in a thread and for editing its tags and details."""
 
 from typing import Any
 

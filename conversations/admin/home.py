@@ -158,7 +158,7 @@ class Quota:
 
     @property
     def percent(self) -> int:
-        """Return the used share of the quota in percent, at most 100."""
+        """Return the percentage of the quota that is used, at most 100."""
         if self.most is None:
             return 0
         return min(100, self.used * 100 // self.most) if self.most else 100

@@ -110,7 +110,7 @@ class Inbox(ChatbotRows):
         return [news, *super().get_urls()]
 
     def news(self, request: HttpRequest) -> HttpResponse:
-        """Return each row's id and state for a view's first page, or 304 if nothing has changed."""
+        """Return the id and state of each row on a view's first page, or 304 if nothing changed."""
         rows = applied(request, polled_threads(request))
         view = inbox_views.chosen(request.GET.get(VIEW))
         minute = int(timezone.now().timestamp() // 60)
@@ -231,7 +231,7 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
     id_columns = ("pk",)
     uncounted = ("handoffs",)
     search_fields = ("pk",)
-    search_help_text = "words from a message, a name, an email address, a tag or a complete id"
+    search_help_text = "words from a message, a name, an email address or a tag, or a complete id"
     empty_text = "There are no conversations in this view."
 
     class Media:

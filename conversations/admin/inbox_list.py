@@ -29,7 +29,7 @@ def found(request: HttpRequest) -> Hits:
 
 
 def answered(last: tuple[datetime, str] | None) -> SafeString | str:
-    """Describe the time and the agent of the last answer, or return "" if there is none."""
+    """Say when the last answer was sent and by which agent, or return "" if there is none."""
     if last is None:
         return ""
     moment, agent = last
@@ -95,7 +95,7 @@ class InboxList(KeysetChangeList):
         return LATEST if self.query else VIEWS[self.view].key
 
     def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
-        """Keep the view in every link on the list."""
+        """Keep the view in every link on the list page."""
         text: str = super().get_query_string({VIEW: self.view} | (new_params or {}), remove)
         return text
 

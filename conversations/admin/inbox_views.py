@@ -17,7 +17,7 @@ from conversations.models.thread import ThreadQuerySet
 
 CAP = 100  # this count and higher ones are shown as "99+"
 SHOWN = 25  # rows on a page
-WORDS = 200  # characters read of each quoted message, because it may be long
+WORDS = 200  # characters to read from each quoted message, which may be long
 
 LATEST = ("-updated_at", "-id")
 LONGEST_WAIT = ("waiting_since", "id")
@@ -80,7 +80,7 @@ def counts(rows: ThreadQuerySet, person: User) -> Counter[str]:
 
 
 def last_answer(rows: ThreadQuerySet, person: User) -> tuple[datetime, str] | None:
-    """Find the time and the agent of the last answer in the latest threads."""
+    """Find when the last answer in the latest threads was sent, and by which agent."""
     latest = ("open", "resolved", "archived")
     parts = [(name, VIEWS[name].keep(rows, person).order_by(*LATEST)[:SHOWN]) for name in latest]
     said = Message.objects.filter(thread=OuterRef("pk"), message_type=MessageType.AGENT_MESSAGE)

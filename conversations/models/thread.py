@@ -50,9 +50,9 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
         """Select a page, latest first. If `backwards`, its offset counts from the end of the list.
 
         A subquery selects the ids of the page, so that rows before the page are skipped in the
-        index, without joins. The outer query selects these ids from all threads. It does not repeat
-        the conditions of this queryset: SQLite, which has no statistics here, would then read all
-        rows that meet them.
+        index, without joins. The outer query selects these ids from all threads. If it repeated the
+        conditions of this queryset, SQLite, which has no statistics here, would read all rows that
+        meet them.
         """
         found = self.latest_first()
         ids = page(found.reverse() if backwards else found).values("pk")

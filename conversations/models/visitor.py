@@ -10,14 +10,14 @@ from chatbots.models import Chatbot
 from config.database.erasable import ErasableRow, PresentRows, purge_index
 from config.database.lengths import SHORT
 
-SHORTENED = 24  # characters of a visitor's id that a page shows
+SHORTENED = 24  # maximum number of characters of a visitor's id that a page shows
 
 
 def short(external_id: str) -> str:
     """Shorten a visitor's id for display: a UUID to its last 8 digits.
 
-    Generated ids begin with a time, so visitors of the same minute share the first digits. An
-    id that is not a UUID is shortened to SHORTENED characters.
+    Generated ids begin with a timestamp, so ids generated in the same minute share their first
+    digits. An id that is not a UUID is shortened to SHORTENED characters.
     """
     try:
         return str(UUID(external_id))[-8:]

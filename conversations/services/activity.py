@@ -273,7 +273,7 @@ def write(hour: datetime, columns: tuple[str, ...]) -> None:
             if marked[0] in columns:
                 rows.filter(**{f"{mark}__lte": began}).update(**{mark: None})
         whole = Activity.objects.filter(hours=HOUR, begins_at__gte=day, begins_at__lt=day + ONE_DAY)
-        sums: Any = {f"sum_{name}": Sum(name) for name in columns}  # Any: our own names
+        sums: Any = {f"sum_{name}": Sum(name) for name in columns}  # Any: dynamic names
         rows_of_day: Any = whole.values("chatbot").annotate(**sums)
         added = {
             row["chatbot"]: Counter({name: row[f"sum_{name}"] for name in columns})

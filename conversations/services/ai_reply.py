@@ -153,7 +153,7 @@ def store_patiently(
 
 
 def not_wanted(message: Message, claim: Claim) -> bool:
-    """Settle the claim without a reply if the thread is still escalated.
+    """Settle the owed reply as no longer wanted if the thread is still escalated.
 
     Returns whether it was settled. Raises ClaimLost and ThreadNotFound.
     """

@@ -2,8 +2,8 @@
 
 Erasing hides a conversation or a visitor in one short transaction. A worker later deletes the
 dependent rows in batches, so no transaction lasts long, however many rows there are. Deliveries
-stay in the log, but without their content. `entry`, a row of the admin's log, is stored in the
-transaction that hides or deletes.
+stay in the log, but without their content. `entry`, an entry for the admin's log, is stored in the
+transaction that hides or deletes the row.
 """
 
 import time

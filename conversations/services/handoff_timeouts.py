@@ -63,7 +63,7 @@ def return_silent() -> int:
 
 
 def _by_minutes(settings: Iterable[tuple[UUID, int | None]]) -> list[tuple[timedelta, list[UUID]]]:
-    """Group accounts by the value that they have chosen for a setting in minutes.
+    """Group accounts by the number of minutes that they have chosen for a setting.
 
     Each group gets its own query, which can exclude all threads that are not due. A single query
     for all accounts could fill its batch with threads that are not due yet, because their accounts

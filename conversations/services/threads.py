@@ -32,8 +32,8 @@ CONTACT = {"visitor_name": "name", "visitor_email": "email", "visitor_phone": "p
 def overview(chatbot_id: UUID, columns: Iterable[str]) -> tuple[int, list[Any]]:
     """Return the number of a chatbot's threads, and the given columns of the chatbot.
 
-    The columns `llm_id`, `llm_provider` and `llm_title` describe the model that answers. For a list
-    of threads, one statement reads all of this, instead of one for each thread.
+    The columns `llm_id`, `llm_provider` and `llm_title` describe the model that answers. This takes
+    one statement for a whole list of threads, instead of one for each thread.
     """
     total, *values = OVERVIEW.first(*columns, chatbot=chatbot_id) or (0,)
     return total or 0, values  # NULL before the first thread

@@ -157,7 +157,7 @@ def resume(incoming: Incoming, message: Message) -> Sent:
 
 @contextmanager
 def late_place(incoming: Incoming) -> Iterator[None]:
-    """Reserve a place among the threads that wait for models, after the message has been stored.
+    """Reserve a place among the requests that wait for models, after the message has been stored.
 
     Raises Unavailable. TooManyRequests would be wrong here: it tells the caller that nothing was
     stored, so the caller would send the message again with another id.
@@ -174,7 +174,7 @@ def store(incoming: Incoming, message_id: UUID) -> tuple[Message, Claim | None]:
 
     The claim is None if the thread is escalated, or if this message escalates it. The row of the
     monthly quota is locked last. Raises ThreadNotFound, Refused if the conversation has reached its
-    limit of messages, and MessagesLimitReached.
+    message limit, and MessagesLimitReached.
     """
     with transaction.atomic():
         thread = lock_thread(incoming.thread_id)

@@ -42,7 +42,7 @@ def elsewhere(bound: Api, person: User) -> Chatbot:
 
 
 def listed(api: Api) -> dict[str, Any]:
-    """Return the ids in the lists that the API gives the caller, and the total count."""
+    """Return the ids that the API lists for the caller, and the total count."""
     mine = api.get("/v1/chatbots/my-chatbots").json()["data"]
     bots = api.get("/v1/chatbots").json()["data"]["chatbots"]
     return {

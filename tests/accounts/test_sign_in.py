@@ -113,7 +113,10 @@ def test_a_letter_that_matches_only_in_upper_case_finds_no_person(db: None, name
 def test_a_spelling_that_the_database_treats_as_equal_counts_against_the_same_person(
     db: None, name: str
 ) -> None:
-    """An equal spelling gives no extra attempts. Databases differ in which spellings are equal."""
+    """A spelling that the database treats as equal gives no extra attempts.
+
+    Databases differ in which spellings they treat as equal.
+    """
     UserFactory(email="admin@example.com")
     if not User.objects.find(name):
         pytest.skip("this database distinguishes the spellings")

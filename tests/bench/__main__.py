@@ -1,9 +1,9 @@
 """Run benchmarks: `python -m tests.bench [MEASURE ...] [--size 0.1] [--json FILE] [--keep]`.
 
-Each benchmark has its own database, on the servers that TEST_DATABASE_URL and TEST_REDIS_URL name.
-If these are not set, it runs on the embedded default, which is SQLite without Redis. If they are
-set, the benchmarks in OF_SERVICE run first on the servers and then on the embedded default. If a
-figure misses its target, the exit status is 1, and the last lines name the figure.
+Each benchmark has its own database, on the servers that TEST_DATABASE_URL and TEST_REDIS_URL name,
+or on the embedded default (SQLite without Redis) if these variables are not set. If they are set,
+the benchmarks in OF_SERVICE run first on the servers and then on the embedded default. If a figure
+misses its target, the exit status is 1, and the last lines name the figure.
 """
 
 # ruff: noqa: E402, I001, T201 - the environment is set before Django reads it; this command prints

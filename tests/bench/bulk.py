@@ -54,7 +54,10 @@ def quoted(name: str) -> str:
 
 
 def settle() -> None:
-    """Update PostgreSQL's statistics, as autovacuum does. The service never collects SQLite's."""
+    """Update PostgreSQL's statistics, as autovacuum does.
+
+    On SQLite, this does nothing, because the service never collects statistics there.
+    """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE" if connection.in_atomic_block else "VACUUM ANALYZE")

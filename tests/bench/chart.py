@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-LEFT, WIDTH, RIGHT = 150, 560, 60  # widths of: the names, a bar of 1.0, the figures
-BAR, GAP, GROUP = 14, 3, 14  # heights of: a bar, the gap below it, the gap below a group
+LEFT, WIDTH, RIGHT = 150, 560, 60  # widths of the names, a bar of 1.0 and the figures
+BAR, GAP, GROUP = 14, 3, 14  # heights of a bar, the gap below it and the gap below a group
 TOP, BOTTOM = 64, 28
 COLORS = {"PostgreSQL and Redis": "#2f6db3", "embedded default": "#d08a1d"}
 STYLE = (
@@ -27,7 +27,7 @@ class Bar(NamedTuple):
 
 
 def chart(title: str, bars: list[Bar]) -> str:
-    """Draw the bars by group, on a scale from 0 to 1, where 1 is the speed of tests/bench/floor."""
+    """Draw the bars by group, on a scale from 0 to 1, where 1 is the speed of the floor."""
     groups = list(dict.fromkeys(bar.group for bar in bars))
     height = TOP + len(bars) * (BAR + GAP) + len(groups) * GROUP + BOTTOM
     width = LEFT + WIDTH + RIGHT

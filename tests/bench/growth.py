@@ -1,4 +1,4 @@
-"""How the cost of reads grows with the numbers of messages, threads, bots and other tenants."""
+"""How the cost of reads grows with the number of messages, threads, bots and other tenants."""
 
 import shutil
 from collections.abc import Iterator
@@ -134,7 +134,7 @@ def chatbot_with(account: Account, threads: int) -> Chatbot:
 
 
 def before(thread: Thread, position: int) -> str:
-    """Return the query string of the history page with the messages before a position."""
+    """Return the query string that requests the messages before a position."""
     return f"?before={Message.objects.get(thread=thread, position=position).pk}"
 
 

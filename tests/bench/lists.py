@@ -84,7 +84,7 @@ def half_way(rows: Any, column: str) -> tuple[str, Any]:
 
 
 def pages_of(deliveries: Any, threads: Any) -> list[Page]:
-    """Return the pages to compare: the first, a deep one, and ones with filters or a search."""
+    """Return the pages to compare: the first, a deep one, and some with filters or a search."""
     place, key = half_way(deliveries, "created_at")
     bot = deliveries.values_list("chatbot", flat=True)[0]
     log = [
@@ -120,7 +120,7 @@ def pages_of(deliveries: Any, threads: Any) -> list[Page]:
 
 
 def timed(client: Client, page: Page, asked: int) -> tuple[float, int]:
-    """Return a page's median response time in seconds, and the number of its statements.
+    """Return a page's median response time in seconds, and its number of SQL statements.
 
     Asserts that each request succeeds.
     """

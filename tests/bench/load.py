@@ -67,7 +67,7 @@ def commit_evenly(deliveries: Iterable[Delivery], *, a_second: float) -> dict[st
 
 
 def all_settled(seconds: float) -> None:
-    """Wait until every delivery is settled, which means that no attempt is left to make."""
+    """Wait until every delivery is settled, which means that no attempts remain."""
     wait_until(lambda: not Delivery.objects.filter(due_at__isnull=False).exists(), seconds)
 
 

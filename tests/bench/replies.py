@@ -23,7 +23,7 @@ MODEL_SECONDS = 5.0
 # Twice the number of concurrent replies, because at most four fifths of a process's threads may
 # wait for models
 THREADS = str(IN_FLIGHT * 2)
-LEAST = 0.005  # seconds; ratios count shorter times as this long, because they vary by chance
+LEAST = 0.005  # seconds; ratios round shorter times up to this, because they vary by chance
 PAUSE = 0.02  # seconds between two reads
 SENDERS = 16
 
@@ -122,7 +122,7 @@ def replies(size: float) -> dict[str, Any]:
         "reads_p50_without_s": percentile(without, 0.5),
         "reads_p99_ratio": max(LEAST, with_them) / max(LEAST, without_them),
         "sends": senders.heard.responses,
-        "sends_p50_s": percentile(senders.heard.took, 0.5),  # includes the model's seconds
+        "sends_p50_s": percentile(senders.heard.took, 0.5),  # includes the model's response time
         "sends_p99_s": percentile(senders.heard.took, 0.99),
         "database_connections": connections,
         "memory_mib": memory,

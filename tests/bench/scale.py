@@ -71,7 +71,7 @@ def many_and_few(sink: Sink, path: str, endpoints: int, count: int) -> tuple[flo
 
 
 class Locked(threading.Thread):
-    """A context manager that samples whether any worker holds a lock for claims."""
+    """A context manager that samples whether any worker holds a lock for a claim."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class Locked(threading.Thread):
 
     @property
     def share(self) -> float:
-        """The share of samples that found a lock, counted from the first that did to the last."""
+        """The share of samples that found a lock, between the first and the last that did."""
         found = [number for number, one in enumerate(self.looks) if one]
         return len(found) / (found[-1] - found[0] + 1) if found else 0.0
 
@@ -141,8 +141,8 @@ def one_endpoint(sink: Sink, size: float) -> Figures:
 def arrival_beside_sends(sink: Sink, size: float) -> Figures:
     """Measure the time from commit to arrival at ten events a second, with and without other load.
 
-    The load comes from 200 visitors, each of whose messages waits five seconds for its reply. That
-    makes 40 messages and 80 events a second. Asserts that no visitor gets a wrong response.
+    The load comes from 200 visitors who wait five seconds for each reply. That makes 40 messages
+    and 80 events a second. Asserts that no visitor gets a wrong response.
     """
     count, visitors = round(300 * size), round(200 * min(1.0, 4 * size))
     chats = rows.add_accounts(4, threads=visitors // 4)
@@ -166,7 +166,7 @@ def arrival_beside_sends(sink: Sink, size: float) -> Figures:
 
 
 def claim_time(sink: Sink, size: float) -> Figures:
-    """Measure how long a claim takes while 100 endpoints have waiting deliveries, then 10,000."""
+    """Measure how long a claim takes with deliveries waiting for 100 endpoints, then for 10,000."""
     figures: Figures = {}
     for count in (100, round(10_000 * size)):
         load.commit(load.events(load.endpoints(sink, "/take", count), 2 * count))

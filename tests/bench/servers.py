@@ -1,4 +1,4 @@
-"""The servers that are measured, and what they cost in CPU time and memory, from /proc.
+"""The measured servers, and their CPU time and memory, read from /proc.
 
 One is the service as it is deployed. The other is the floor, the minimal implementation in
 tests/bench/floor.
@@ -16,7 +16,7 @@ from django.db import connection
 from tests.servers.processes import Process, Web
 
 TICK = os.sysconf("SC_CLK_TCK")
-OUT_OF_THE_WAY = "999999999"  # a number of calls that is never reached
+OUT_OF_THE_WAY = "999999999"  # a limit that is never reached
 
 
 def service(**environment: str) -> Web:

@@ -5,7 +5,7 @@ import pytest
 from tests.bench import lists
 
 MOST = 10  # statements per page
-ABSURD = 3  # maximum allowed ratio: total time with many rows to total time with few
+ABSURD = 3  # maximum ratio of the total time with many rows to that with few
 
 
 @pytest.mark.slow

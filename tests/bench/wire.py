@@ -138,7 +138,7 @@ def load(
             note(heard, connection, *response, kept=kept)
             if now - began >= seconds or stopped():
                 waiting -= 1
-                poll.unregister(number)  # poll would report that the server closes it after 30 s
+                poll.unregister(number)  # so poll does not report the server's close after 30 s
             else:
                 connection.send()
     heard.seconds = time.perf_counter() - began

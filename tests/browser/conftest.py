@@ -115,7 +115,7 @@ def page(context: BrowserContext, live_server: object, person: User) -> Iterator
 
 @pytest.fixture(params=WAYS, ids=lambda way: f"{way[0].__name__.lower()}-{way[1]}")
 def device(page: Page, request: pytest.FixtureRequest) -> Device:
-    """A device that operates Kim's window in a certain look, once for each pair in WAYS."""
+    """A device that operates Kim's window in a given look. Tests run once for each pair in WAYS."""
     kind, look = request.param
     operated: Device = kind(page, look)
     return operated

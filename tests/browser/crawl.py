@@ -19,7 +19,7 @@ HEIGHT = 900
 MOST_STOPS = 400  # presses of Tab after which a page counts as a focus trap
 FOCUS = Path(__file__).with_name("focus.js").read_text()
 INSPECTION = Axe().axe_script + Path(__file__).with_name("inspection.js").read_text()
-# Selectors for what can be opened on a page: a form's tabs, the filter panel, collapsed sections.
+# Selectors for the parts of a page that open: a form's tabs, the filter panel, collapsed sections.
 TABS = ":is(#tabs-items, #tabs-dropdown) > [role=tab]"
 OTHER_TABS = "#tabs-items + div > [x-on\\:click]"
 FILTERS = "[x-on\\:click='filterOpen = true']"
@@ -123,7 +123,7 @@ class Crawler:
         self.page.evaluate(SETTLED)  # gives charts time to be redrawn
 
     def states(self, *, shell: bool = True) -> Iterator[str]:
-        """Bring the open page into each of its states, and yield the name of each state.
+        """Put the open page into each of its states, and yield the name of each state.
 
         The first state is the page as it opens. The next states show each tab, section, panel and
         dialog. With `shell`, the menus and the search, which all pages have in common, come last.
@@ -195,7 +195,7 @@ class Crawler:
         if not shell:
             self.page.keyboard.press("Tab")
             if not self.page.locator(".skip:focus").count():
-                self.note(f"{look}: the first Tab does not find the skip link")
+                self.note(f"{look}: the first Tab does not reach the skip link")
                 return
             self.page.keyboard.press("Enter")
         for _ in range(MOST_STOPS):

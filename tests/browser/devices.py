@@ -49,7 +49,7 @@ def drag(handle: Locator, row: Locator, *, below: bool) -> None:
 
 @dataclass
 class Device:
-    """A window with a look (a width and a color scheme), and the means to operate it."""
+    """A way to operate a page, in a window with a given look (a width and a color scheme)."""
 
     page: Page
     look: Look

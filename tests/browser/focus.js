@@ -1,4 +1,4 @@
-// Records which controls get the focus while Tab is pressed, and lists the faults that this shows.
+// Records which controls get the focus while Tab is pressed, and lists the faults that this reveals.
 // Call `start(part)` before the first Tab, `step()` after each one until it returns true, then `faults()`.
 "use strict";
 
@@ -18,7 +18,7 @@ window.focusWalk = (() => {
     if (control.matches("[tabindex='-1']:not([x-on\\:click])")) return false;
     return shown(control);
   };
-  // Tab stops at only one radio button of a group, and at only one tab of a list; arrow keys lead to the others.
+  // Tab stops at only one radio button of a group, and at only one tab of a list; arrow keys reach the others.
   const groupOf = (control) =>
     control.type === "radio" ? `${control.form?.id} ${control.name}` : control.closest("[role=tablist]") ?? control;
   const visible = (color) => !/^(transparent|rgba\(.*, 0\))$/.test(color);

@@ -13,7 +13,7 @@ window.inspection = (() => {
   const seen = new WeakMap();
 
   const shown = (one) => one.checkVisibility({ opacityProperty: true, visibilityProperty: true });
-  // What axe judges an element by: its colors, font, own text, name and role
+  // The properties of an element that axe judges: its colors, font, own text, name and role
   const looksOf = (one) => {
     const style = getComputedStyle(one);
     const texts = [...one.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE).map((node) => node.data);

@@ -57,7 +57,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="only pages that match this regular expression")
     parser.add_argument(
-        "--docs", action="store_true", help="take only the pictures for docs/admin.md"
+        "--docs", action="store_true", help="take only the screenshots for docs/admin.md"
     )
     parser.add_argument(
         "--look", choices=[str(look) for look in LOOKS], help="only this width and color scheme"

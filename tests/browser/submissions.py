@@ -1,4 +1,4 @@
-"""Pages that cannot be opened by a fixed address: responses to forms, and invitation pages."""
+"""Pages that have no fixed address: responses to forms, and invitation pages."""
 
 from collections.abc import Callable
 from typing import Any

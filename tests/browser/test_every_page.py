@@ -1,4 +1,4 @@
-"""Every page is accessible, fits its window, can be used by keyboard and reports no error.
+"""Every page is accessible, fits its window, can be used with the keyboard and reports no error.
 
 A look is a width and a color scheme. Each page is inspected in one of the four looks, in turn. If
 several pages share a template and differ only in text, only the first is inspected. If the same

@@ -1,4 +1,4 @@
-"""The search that Ctrl+K opens, and the menu's link to the inbox view that was open last."""
+"""The search that Ctrl+K opens, and the menu's link back to the last inbox view."""
 
 import re
 

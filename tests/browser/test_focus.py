@@ -1,4 +1,4 @@
-"""The focus moves into a panel or dialog that opens, stays there, and returns when it closes.
+"""When a panel or dialog opens, the focus moves into it, stays there, and returns when it closes.
 
 tests/browser/test_every_page.py follows the focus through every page.
 """

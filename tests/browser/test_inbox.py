@@ -24,7 +24,7 @@ from tests.factories.staff import signed_in, superuser
 
 INBOX = reverse("admin:conversations_thread_changelist")
 NEWS = re.compile("/thread/news/")
-POLLED_WITHIN = 2_500  # milliseconds; 3 s are allowed, so half a second remains for the request
+POLLED_WITHIN = 2_500  # milliseconds; the limit is 3 s, which leaves half a second for the request
 Opens = Callable[..., Page]
 
 

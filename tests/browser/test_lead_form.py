@@ -1,4 +1,4 @@
-"""The rows for extra fields of the lead form: how they are added, filled, ordered and removed."""
+"""Rows for extra fields of the lead form: how they are added, filled in, ordered and removed."""
 
 from typing import Any
 

@@ -17,7 +17,7 @@ from tests.browser.crawl import DESK, PHONE
 from tests.factories.conversations import MessageFactory, ThreadFactory, VisitorFactory
 
 # Returns the element that scrolls the messages. On a phone, this is the whole page, and on a
-# desktop an element within it
+# desktop, an element within it
 SCROLLER = """() => {
     let one = document.getElementById("bubbles");
     while (one && !(one.scrollHeight > one.clientHeight + 100

@@ -60,7 +60,7 @@ def test_counters_of_dead_processes_are_summed_and_their_gauges_are_dropped(
 
 
 def live_process(folder: Path) -> str:
-    """Return the id of the only process that still has gauge files, which is the last one."""
+    """Return the id of the only process whose gauge files remain: the last one to run."""
     [one] = {path.stem.rpartition("_")[2] for path in folder.glob("gauge_live*.db")}
     return one
 

@@ -140,7 +140,7 @@ class World:
             SIBLING: ids_of(ChatbotFactory(account=chatbot.account)),
             FOREIGN: {name: self.foreign.keys_of(model)[0] for name, model in KINDS.items()},
             MISSING: dict.fromkeys(KINDS, "0190a000-0000-7000-8000-000000000000"),
-            # Without hyphens, a form that uuid.UUID accepts but the API rejects
+            # Ids without hyphens: uuid.UUID accepts them, but the API does not
             MALFORMED: {name: key.replace("-", "") for name, key in own.items()},
         }
         self.callers = callers(chatbot, stranger)

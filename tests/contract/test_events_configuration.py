@@ -1,4 +1,4 @@
-"""A chatbot's webhook: how it is configured, which values are rejected, and what it is sent."""
+"""How a chatbot's webhook is configured, which values are rejected, and which events are sent."""
 
 import io
 import json

@@ -61,7 +61,7 @@ def test_every_figure_has_a_help_text() -> None:
 
 def test_the_page_reports_that_the_database_is_down() -> None:
     def fail() -> Samples:
-        raise OperationalError("the database does not answer")
+        raise OperationalError("the database does not respond")
 
     assert shown(DatabaseFigures(fail)) == {"chatbots_sending": 1, "chatbots_database_up": 0}
 

@@ -184,7 +184,7 @@ def compact(shown: str) -> bytes:
 
 
 def without_chance(body: bytes) -> bytes:
-    """Replace the ids and times of a body, which vary from run to run."""
+    """Replace the ids and times in a body, which vary from run to run."""
     return TIME.sub(b"<time>", UUID.sub(b"<id>", body))
 
 

@@ -16,7 +16,7 @@ from tests.servers.processes import Web, wait_until
 
 pytestmark = [pytest.mark.proves("Limits"), pytest.mark.django_db(transaction=True)]
 
-OPEN = "rate limits are not enforced: the cache does not answer"
+OPEN = "rate limits are not enforced: the cache does not respond"
 
 
 @pytest.fixture

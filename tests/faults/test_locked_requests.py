@@ -1,4 +1,4 @@
-"""While another session locks rows, requests that change them time out. All others proceed."""
+"""While another session keeps rows locked, changes to them time out. Other requests proceed."""
 
 import sqlite3
 import threading

@@ -1,6 +1,6 @@
 """Locked rows do not delay claims, pruning, leases or emails that concern other rows.
 
-`test_locked_rows` shows the same with a worker process.
+`test_locked_rows` tests the same with a worker process.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """Workers do not block each other if one halts or disconnects, or if two settle the same rows.
 
-This rarely happens by chance, so the tests provoke it.
+Such conflicts rarely happen by chance, so the tests provoke them.
 """
 
 import signal

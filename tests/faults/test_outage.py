@@ -67,8 +67,8 @@ class Service(NamedTuple):
     def halt(self) -> None:
         """Halt PostgreSQL's processes.
 
-        The main process is halted first. If it still ran, it would reap a child that exits
-        meanwhile, and signaling that child would fail.
+        The main process is halted first. If it were still running, it would reap a child that exits
+        in the meantime, and signaling that child would fail.
         """
         self.postgres.running.send_signal(signal.SIGSTOP)
         for process in self.backends():
@@ -151,7 +151,7 @@ def test_an_unreachable_database_is_reported_immediately_and_logged_once_a_secon
     told = [json.loads(line) for line in lines.splitlines() if '"status": 503' in line]
     assert 1 <= len(told) <= seconds + 2
     assert all({"requestId", "route"} <= set(line) for line in told)
-    assert lines.count("the database does not answer") == 1
+    assert lines.count("the database does not respond") == 1
 
 
 def test_a_command_that_starts_during_an_outage_waits_for_its_end(service: Service) -> None:

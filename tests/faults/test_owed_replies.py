@@ -192,7 +192,7 @@ def test_a_halted_process_returns_the_reply_of_the_worker_that_took_over(
     assert replies() == ["Second."]
 
 
-@pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default is not a server")
+@pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no server")
 def test_a_reply_waits_until_the_database_is_back() -> None:
     needs("redis-server")
     if not postgres.programs():

@@ -84,7 +84,7 @@ def test_a_worker_outlives_a_silent_database_and_then_delivers(
     with worker_through(proxy) as worker:
         wait_until(lambda: "is ready" in worker.said(), told=worker.said)
         proxy.fail("silent")
-        wait_until(lambda: "dispatcher: the database does not answer" in worker.said())
+        wait_until(lambda: "dispatcher: the database does not respond" in worker.said())
         DeliveryFactory(chatbot=endpoint.chatbot)
         proxy.recover()
         wait_until(has_ended, told=worker.said)

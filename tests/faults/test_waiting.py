@@ -97,7 +97,7 @@ def soon(request: Callable[[], requests.Response]) -> requests.Response:
 
 @pytest.mark.slow
 @pytest.mark.skipif(
-    "connection.vendor != 'sqlite'", reason="with PostgreSQL, threads answer changes"
+    "connection.vendor != 'sqlite'", reason="with PostgreSQL, changes run in threads"
 )
 def test_embedded_reads_and_changes_do_not_wait_for_a_thread_that_a_send_occupies(
     api: Api, thread: Thread, model: Any

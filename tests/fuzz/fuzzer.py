@@ -193,7 +193,7 @@ class Fuzzer:
         for number in range(count):
             if len(self.faults) >= MOST_FAULTS:
                 return
-            if number % 100 == 0:  # undoes what earlier requests may have switched off
+            if number % 100 == 0:  # restores what earlier requests may have switched off
                 Chatbot.objects.filter(pk=self.chatbot.pk).update(is_active=True)
                 LeadSettings.objects.update_or_create(chatbot=self.chatbot, defaults=TOLD)
             operation = OPERATIONS[number % len(OPERATIONS)]

@@ -1,4 +1,4 @@
-"""Find and parse the project's own files, for the tests in this folder, which check house rules."""
+"""Find and parse the project's own files, for the tests of house rules in this folder."""
 
 import ast
 from collections.abc import Iterator

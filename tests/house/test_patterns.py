@@ -62,7 +62,7 @@ def seconds(use: Use, text: str) -> float:
 
 
 def worst(pattern: re.Pattern[str], method: str) -> tuple[float, str]:
-    """Return how long the slowest attack takes with a text of 64 KiB, and the attack.
+    """Return how long the slowest attack takes with a text of 64 KiB, and the attack itself.
 
     If an attack is slow even with a shorter text, its time with that text is extrapolated to
     64 KiB. Only the attacks that are slowest with short texts are tried with longer ones. At 256

@@ -27,7 +27,8 @@ CLAIM = r'(WITH .*|SELECT set_config.*)?UPDATE "?webhooks_delivery"?\s+SET .*cla
 BEGIN = r'INSERT INTO "?webhooks_attempt'
 ANSWER = r'SELECT .*body_length.* FROM "?webhooks_delivery'  # runs first when a result is recorded
 SETTLE = r'UPDATE "?webhooks_attempt"? SET .*finished_at'
-RECORD = r'(WITH .*)?INSERT INTO "?webhooks_delivery'  # WITH: in one statement with the message
+# Begins with WITH if the same statement also stores the message
+RECORD = r'(WITH .*)?INSERT INTO "?webhooks_delivery'
 POINTS = {
     "in-claim": Point(CLAIM),
     "after-claim": Point(CLAIM, committed=True),

@@ -26,7 +26,7 @@ CONTEXT.set_forkserver_preload(["tests.servers.packages"])
 
 
 class Plan(NamedTuple):
-    """What a forked process needs: its command, environment, input and limit on open files.
+    """The command, environment, input and limit on open files of a forked process.
 
     Output is appended to the files `out` and `err`.
     """

@@ -38,7 +38,7 @@ class Installation:
             "REDIS_PREFIX": self.database,
             "WEBHOOK_CA_BUNDLE": certificates.ca_file(),
             "WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8",
-            # No request may use this proxy: neither a webhook nor a check at start-up
+            # No request may use this proxy: neither a webhook nor a check at startup
             "http_proxy": "http://127.0.0.1:9",
             "https_proxy": "http://127.0.0.1:9",
             "DJANGO_SETTINGS_MODULE": "config.settings",

@@ -1,4 +1,4 @@
-"""Lock rows as a PostgreSQL transaction that is left open does, and limit the wait for locks."""
+"""Lock rows as an open PostgreSQL transaction does, and limit the wait for locks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -129,7 +129,7 @@ def all_settled() -> bool:
 
 @contextlib.contextmanager
 def locked(seconds: float) -> Iterator[None]:
-    """Block writes to deliveries and general settings, or on SQLite to the entire database.
+    """Block writes to deliveries and general settings or, on SQLite, to the entire database.
 
     The lock lasts at least this many seconds, even if the `with` block ends sooner.
     """

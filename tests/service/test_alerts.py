@@ -1,8 +1,8 @@
 """Each alert fires when its fault occurs in a real service, and only then.
 
-The metrics of web and a worker are scraped before and during a fault. Then promtool evaluates the
-alert rules as if the fault had continued after the last scrape. Each test names all alerts that
-must fire, and no other alert may fire, except during an outage of the database.
+The metrics of a web process and a worker are scraped before and during a fault. Then promtool
+evaluates the alert rules as if the fault had continued after the last scrape. Each test names all
+alerts that must fire, and no other alert may fire, except during an outage of the database.
 """
 
 import contextlib
@@ -79,7 +79,7 @@ def talk(site: Site) -> Iterator[Talk]:
 
 
 def check(names: Set[str], *scrapes: Scrape) -> None:
-    """Assert that exactly these alerts fire if the change between the last two scrapes goes on."""
+    """Assert that exactly these alerts fire if the last change in these scrapes continues."""
     assert firing(*scrapes) == names
 
 
@@ -135,7 +135,7 @@ def test_a_database_that_writes_slowly(site: Site, talk: Talk) -> None:
     wait_until(all_settled)
     fired = firing(before, site.scrape())
     # On the embedded default, ClaimsSlow does not always fire. If the worker's other work waits for
-    # the lock first, the lock is free when the only claim needs it, so the claim is fast.
+    # the lock first, the lock is free by the time the only claim needs it, so the claim is fast.
     if settings.EMBEDDED:
         fired.add("ClaimsSlow")
     assert fired == {"ClaimsSlow", "RequestsSlow"}

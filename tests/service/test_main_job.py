@@ -104,7 +104,7 @@ def check_request(arrival: Arrival) -> dict[str, Any]:
 
 @dataclass
 class Job:
-    """What the steps of the test share: service, caller, receiver, staff login, bot and thread."""
+    """Shared by the steps of the test: service, caller, receiver, staff login, bot and thread."""
 
     installation: Installation
     call: Caller

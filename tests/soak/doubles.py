@@ -10,8 +10,8 @@ from tests.soak.ledger import Ledger
 from tests.soak.postgres import NAME
 from webhooks.tasks import deliver
 
-# Deliveries whose attempt has begun are left out. Their claim has been replaced by a new one, which
-# the service never passes to a task.
+# Deliveries whose attempt has begun are left out. Their claims have been replaced by new ones,
+# which the service never passes to a task.
 CLAIMED = """SELECT d.claim, d.id FROM webhooks_delivery d WHERE d.claim IS NOT NULL
 AND NOT EXISTS (
     SELECT 1 FROM webhooks_attempt a WHERE a.delivery_id = d.id AND a.status = 'PENDING')"""

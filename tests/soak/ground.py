@@ -39,7 +39,7 @@ class NotInTime(Exception):
 
 @dataclass
 class Ground:
-    """The components of an installation. The caller starts web and the workers."""
+    """The components of an installation. The caller starts the web server and the workers."""
 
     name: str
     ledger: Ledger
@@ -74,7 +74,7 @@ class Ground:
         return json.loads(done.stdout)
 
     def gaps(self) -> list[str]:
-        """Run verify_ledger once all processes have stopped. Returns a line per kind of gap."""
+        """Run verify_ledger. All processes must have stopped. Returns a line per kind of gap."""
         done = run_to_end(
             *("manage.py", "verify_ledger", "--json", "--grace", "0"),
             environment=self.web.environment,

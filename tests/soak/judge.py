@@ -36,7 +36,7 @@ class Duplicate:
 class Verdict:
     """Violations, explained duplicates, and the seconds from each death to the next attempt.
 
-    `broken` holds the deliveries that broke a rule for single deliveries, with all that is known
+    `broken` holds the deliveries that broke a rule for single deliveries, with everything known
     about them. The time from a death to the next attempt is in `taken_over` if another worker was
     alive and nothing else failed, and otherwise in `started_again`.
     """
@@ -285,7 +285,7 @@ def of_the_whole(story: Story) -> Iterator[str]:
             continue
         last = CONTINUES + without_a_worker(story, fault.since, fault.over)
         if not any(0 < fault.over - one.at < last for one in story.heard):
-            yield f"nothing was received while Redis was away, until {fault.over:.0f}"
+            yield f"nothing was received during the Redis outage, until {fault.over:.0f}"
     yield from story.errors
 
 

@@ -1,6 +1,6 @@
 """A receiver that records its requests.
 
-Its response to each request depends on the mood of the path at that time, which is one of MOODS.
+Its response to each request depends on the path's current mood, which is one of MOODS.
 """
 
 import itertools

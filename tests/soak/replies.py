@@ -261,7 +261,7 @@ def said(position: int, pk: Any, kind: str, system: str | None, parent: Any, *re
 def judge_thread(
     thread: Sequence[Said], ends: Counter[str], seen: Seen, violations: list[str]
 ) -> None:
-    """Count the outcomes of messages in `ends`, and append the broken rules to `violations`."""
+    """Count the messages' outcomes in `ends`, and append the broken rules to `violations`."""
     replies = Counter(one.parent for one in thread if one.kind == "AI_MESSAGE")
     by_parent = {one.parent: one for one in thread if one.kind == "AI_MESSAGE"}
     for one in thread:

@@ -111,7 +111,7 @@ class Soak:
 
     @contextlib.contextmanager
     def tended(self, made: Faults) -> Iterator[None]:
-        """Restart processes that exit on their own, as a supervisor does. Stops them at the end."""
+        """Restart processes that exit on their own, as a supervisor does. Stops all at the end."""
         over = threading.Event()
 
         def tend() -> None:

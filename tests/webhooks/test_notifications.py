@@ -54,7 +54,7 @@ def subjects() -> list[str]:
     return [mail.subject.split(": ")[1].split(" since")[0] for mail in Mail.objects.order_by("id")]
 
 
-FAILS, WORKS = "the webhook has failed", "the webhook works again"
+FAILS, WORKS = "the webhook has been failing", "the webhook works again"
 
 
 @pytest.mark.django_db

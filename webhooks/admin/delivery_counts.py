@@ -48,5 +48,5 @@ def counts(
 
 
 def shown(count: int) -> str:
-    """Return a count as a tab shows it; empty for zero."""
+    """Return a count as text for a tab; empty for zero."""
     return f"{CAP - 1}+" if count >= CAP else str(count or "")

@@ -7,8 +7,8 @@ match. If too few match to fill the page, the page offers to look further back.
 
 To list the deliveries of several chatbots, a database would either sort all of their rows, or read
 the rows of all accounts in order and skip most of them. To avoid both, the list first computes how
-far back the page can reach. For each chatbot, it looks up when the delivery that would complete a
-page was created. Deliveries older than the latest of these times cannot be on the page.
+far back the page can reach. For each chatbot, it looks up the creation time of the delivery that
+would complete a page. Deliveries older than the latest of these times cannot be on the page.
 """
 
 from collections import Counter

@@ -243,8 +243,8 @@ class EndpointPageAdmin(ScopedAdmin):
         """Ask for confirmation, then replace the secret and show the new one once.
 
         Submitting the form twice replaces the secret only once. Shortly after a replacement, the
-        page does not show the form but names the user who replaced the secret, in case the
-        browser's Back button led to this page.
+        page omits the form and names the user who replaced the secret, in case the browser's Back
+        button led to this page.
         """
         endpoint = self.writable_endpoint(request, chatbot_id)
         chatbot = endpoint.chatbot

@@ -228,7 +228,7 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
 
     @with_row("steer")
     def stop_view(self, request: HttpRequest, job: RetryJob) -> HttpResponse:
-        """Stop the job; attempts that are already requested are still made."""
+        """Stop the job; attempts already requested are still made."""
         if service.stop(job, by=person(request).get_full_name()):
             messages.success(request, "Stopped")
         return HttpResponseRedirect(reverse("admin:webhooks_retryjob_change", args=[job.pk]))

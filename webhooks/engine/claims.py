@@ -30,8 +30,9 @@ START = timedelta(seconds=3)  # lifetime of a claim whose attempt has not begun
 # of the attempt's result can be retried.
 MARGIN = timedelta(seconds=20)
 WINDOW, WINDOWS = 128, 8  # endpoints read at a time (a window), and maximum windows per claim
-# Minimum and maximum number of due deliveries to read per endpoint and lane (see `Lane`). Twice as
-# many are read as could start, because some may have to wait for others of their threads.
+# Minimum and maximum number of due deliveries to read per endpoint and lane (see `Lane`). Between
+# these limits, it is twice the number that could start, because some may have to wait for other
+# deliveries of their threads.
 LEAST_READ, MOST_READ = 8, 64
 ENDPOINTS = NAMESPACE + 1  # namespace of the endpoints' advisory locks
 # PostgreSQL receives these statements in one request and runs them as one transaction, so no lock

@@ -8,8 +8,8 @@ with receivers. Instead, three rules keep slots free for healthy endpoints:
 2. Slow endpoints, which have never been tried or whose last attempt timed out, share at most half
    of a worker's slots. An endpoint that already holds more slots than are still free gets no
    further slot, whether it is slow or not.
-3. The account with the fewest attempts in flight goes first, and within it the endpoint with the
-   fewest.
+3. The account with the fewest attempts in flight goes first and, within that account, the endpoint
+   with the fewest.
 """
 
 import itertools
@@ -104,8 +104,8 @@ class Rotation:
     def choose(self, waiting: list[Waiting], slots: Slots) -> list[tuple[Waiting, Candidate]]:
         """Return the deliveries that start now.
 
-        The account with the fewest attempts in flight comes first, and within it the endpoint with
-        the fewest; ties go to the one that was served least recently.
+        The account with the fewest attempts in flight comes first and, within that account, the
+        endpoint with the fewest; ties go to the one that was served least recently.
         """
         self._forget(waiting)
 

@@ -1,8 +1,8 @@
 """Read waiting and running deliveries, at a cost that does not depend on the queue's length.
 
 The statements find a chatbot's deliveries only through the columns `waiting_of` and `running_of`,
-each of which has one index. No other index can serve them, so PostgreSQL's choice of an index does
-not depend on its statistics.
+each of which has one index. No other index can serve these statements, so PostgreSQL's choice of an
+index does not depend on its statistics.
 """
 
 import json

@@ -5,8 +5,8 @@
     give back  a task could not make its attempt: confirm is undone
     retry      one more attempt is requested for a FAILED delivery
 
-Each step is one short transaction. Concurrent calls of confirm share a transaction, and so do
-concurrent calls of settle. Every write that a task makes is guarded by its claim. Only this module
+Each step is one short transaction. Concurrent calls to confirm share a transaction, and so do
+concurrent calls to settle. Every write that a task makes is guarded by its claim. Only this module
 and `recovery` change a delivery's state.
 Specification: States and transitions, Webhook delivery; Events, Delivery rules.
 """

@@ -39,7 +39,7 @@ LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 class Lane(models.IntegerChoices):
     """The lane of a waiting delivery. An endpoint's deliveries in the lowest lane start first.
 
-    Manual retries are last, because there may be many and no visitor waits for them.
+    Manual retries are last, because there may be many and no visitor is waiting for them.
     """
 
     RETRY = 0
@@ -54,7 +54,7 @@ class NextPosition(models.Func):
 
     # Any, below: as in the base class
     def as_postgresql(self, *_: Any, **__: Any) -> tuple[str, tuple[str | int, ...]]:
-        """Return SQL that takes the next number of the sequence that the migration creates."""
+        """Return SQL that takes the next number from the sequence that the migration creates."""
         return "nextval('webhooks_delivery_position')", ()
 
     def as_sqlite(
@@ -135,7 +135,7 @@ class Delivery(Row):
     claimed_until = models.DateTimeField(null=True)  # when the claim expires unless released
     retried_by = models.CharField(max_length=SHORT, blank=True)  # who requested the test or retry
     position = PositionField(editable=False)  # the order of a thread's events
-    # The chatbot's id: `waiting_of` has it while the delivery waits, `running_of` while claimed.
+    # The chatbot's id: in `waiting_of` while the delivery waits, in `running_of` while claimed.
     waiting_of = generated(
         models.When(WAITS, then=models.F("chatbot")), output=models.UUIDField(null=True)
     )

@@ -9,9 +9,10 @@ CHUNK = 500
 
 
 def rotate() -> Iterator[bool]:
-    """Re-encrypt the secrets of all endpoints. Yields, for each, whether no key can decrypt it.
+    """Re-encrypt the secrets of all endpoints.
 
-    If a secret is replaced in the meantime, the new secret is left unchanged, because it is already
+    Yields True for each secret that no key can decrypt, and False for each of the others. If a
+    secret is replaced in the meantime, the new secret is left unchanged, because it is already
     encrypted with the newest key. After an interruption, or once a missing key has been restored,
     run the rotation again from the start.
     """

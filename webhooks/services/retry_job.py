@@ -2,7 +2,7 @@
 
     start    a job is stored, with a part for each endpoint (at most one job runs per endpoint)
     advance  the next attempts are requested, a little ahead of time, in the order of the events
-    stop     nothing more is requested; attempts that are already requested are still made
+    stop     nothing more is requested; attempts already requested are still made
     resume   the job continues where it stopped
 
 Each part stores the position of the last delivery examined. The position advances in the

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 VALID = timedelta(days=365)
-RENEWED = timedelta(days=7)  # a sink that starts this close to the expiry renews both files
+RENEWED = timedelta(days=7)  # a sink that starts this close to expiry renews both files
 NAMES = (
     x509.DNSName("localhost"),
     x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
@@ -94,7 +94,7 @@ def _builder(
     now = datetime.now(UTC)
     return (
         x509.CertificateBuilder(issuer, subject, key, x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))  # allows for differing clocks
+        .not_valid_before(now - timedelta(hours=1))  # allows for clock skew
         .not_valid_after(now + VALID)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
         .add_extension(

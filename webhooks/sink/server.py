@@ -85,7 +85,7 @@ class Arrival:
 
     @property
     def event(self) -> str | None:
-        """The event that the body names; None if the body names none."""
+        """The event named in the body, or None if there is none."""
         try:
             envelope = json.loads(self.body)
         except (ValueError, RecursionError):

@@ -43,7 +43,7 @@ class Command(RecordCommand):
             type=float,
             default=0,
             metavar="HOURS",
-            help="how long the old keys keep working (default: 0, they stop immediately)",
+            help="how long the old keys keep working (default: 0, so they stop immediately)",
         )
 
     def run(

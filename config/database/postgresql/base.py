@@ -18,8 +18,8 @@ from config.database.inline import MustWait, inline
 from config.database.postgresql.connection import Connection, Found
 from config.database.postgresql.outage import outage
 
-# A request waits for WAIT seconds for a connection from the pool, or for a response on it, and then
-# for VERDICT seconds to find out whether the database is down. Together, this is less than two
+# A request waits up to WAIT seconds for a connection from the pool, or for a response on it, and
+# then up to VERDICT seconds to find out whether the database is down. The total is less than two
 # seconds. VERDICT is long enough to connect on a busy machine, which can take most of a second.
 WAIT = 0.5
 VERDICT = 1.4
@@ -150,7 +150,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 outage.find_out(conn_params, within=left if outage.patient else VERDICT)
 
     def writing(self) -> AbstractContextManager[object]:
-        """Return a context for one write, which commits immediately unless a transaction is open.
+        """Return a context manager for one write, which autocommits outside a transaction.
 
         Raises MustWait on the event loop's thread.
         """

@@ -44,12 +44,12 @@ class Connection(psycopg.Connection[Any]):
 
     @cached_property
     def adapter(self) -> Any:  # a Transformer, which psycopg does not type
-        """Converts parameters and results. It caches the converter of each type."""
+        """Converts parameters and results. It caches the converter for each type."""
         return Transformer(self)
 
     @cached_property
     def polls(self) -> Mapping[int, Callable[[float | None], list[tuple[int, int]]]]:
-        """Functions that wait for events on the server's socket, keyed by the set of events."""
+        """Functions that wait for events on the connection's socket, keyed by the set of events."""
         polls = {}
         for events in (select.POLLIN, select.POLLIN | select.POLLOUT):
             poll = select.poll()
@@ -188,13 +188,13 @@ class Connection(psycopg.Connection[Any]):
         return result
 
     def next_result(self, until: float | None) -> PGresult | None:
-        """Return the next part of a result, or None at its end. libpq itself would wait forever."""
+        """Return the next part of a result, or None at its end. libpq's own wait has no timeout."""
         while self.pgconn.is_busy():
             self.wait_for(select.POLLIN, until)
         return self.pgconn.get_result()
 
     def wait_for(self, events: int, until: float | None) -> None:
-        """Wait for the server's socket, and read what has arrived. Raises MustWait at `until`."""
+        """Wait for the connection's socket, and read what arrives. Raises MustWait at `until`."""
         left = None if until is None else max(0.0, until - time.monotonic()) * 1000
         if not self.polls[events](left):
             raise MustWait
@@ -218,7 +218,7 @@ class Connection(psycopg.Connection[Any]):
         """Raise the error that a statement's result reports.
 
         Closes the connection if its prepared statements are no longer valid, because a migration
-        has changed a column or a pooler has changed the session.
+        has changed a column or a pooler has switched sessions.
         """
         if result.status in (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK):
             return

@@ -43,7 +43,7 @@ class Outage:
     def check(self) -> None:
         """Raise OperationalError during an outage."""
         if self.under_way:
-            raise OperationalError("the database does not answer")
+            raise OperationalError("the database does not respond")
 
     def find_out(self, parameters: dict[str, Any], *, within: float) -> None:
         """Raise OperationalError unless the database is found to be up within `within` seconds."""
@@ -55,7 +55,7 @@ class Outage:
                 threading.Thread(target=self.ask, args=given, daemon=True).start()
                 self.verdict = verdict
         if not verdict.wait(within):
-            raise OperationalError(f"the database did not answer within {within:g} s")
+            raise OperationalError(f"the database did not respond within {within:g} s")
         self.check()
 
     def ask(self, parameters: dict[str, Any], verdict: threading.Event) -> None:
@@ -64,7 +64,7 @@ class Outage:
             if self.under_way:
                 self.interrupt()
             else:
-                logger.error("the database does not answer (%s)", type(error).__name__)
+                logger.error("the database does not respond (%s)", type(error).__name__)
                 self.under_way = True
             verdict.set()
             time.sleep(ASK_AGAIN)
@@ -103,7 +103,7 @@ outage = Outage()
 
 
 def unreachable(error: BaseException | None) -> bool:
-    """Return whether Django's error means that PostgreSQL is down or has no free connection."""
+    """Return whether a Django error means that PostgreSQL is down or has no free connection."""
     cause = error.__cause__ if isinstance(error, DatabaseError) else None
     state = getattr(cause, "sqlstate", None) or "08"  # 08: connection exceptions
     return isinstance(cause, OperationalError) and state.startswith(("08", "57P"))

@@ -116,7 +116,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             cursor.executemany(sql, rows)
 
     def use_inline(self) -> None:
-        """Do nothing: a read of SQLite waits neither for a server nor for a writer."""
+        """Do nothing: a SQLite read waits neither for a server nor for a writer."""
 
     def create_cursor(self, name: str | None = None) -> Any:
         """Create a cursor that can acquire the write lock for this connection."""
@@ -139,7 +139,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     @contextmanager
     def writing(self, *, at_once: bool = False) -> Iterator[None]:
-        """Hold the write lock for one writing statement. Inside a transaction, it is already held.
+        """Hold the write lock for one write. Inside a transaction, it is already held.
 
         A statement that returns rows ends when its last row is read, so the write lock is held
         until then. Raises OperationalError if another writer holds the lock for longer than the
@@ -170,7 +170,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Wait for the write lock. Raises OperationalError after `timeout` seconds.
 
         Without `timeout`, the database's timeout applies. On the event loop's thread, the request's
-        remaining time applies instead, and MustWait is raised at its end.
+        remaining time applies instead, and MustWait is raised when it runs out.
         """
         name, options = str(self.settings_dict["NAME"]), self.settings_dict["OPTIONS"]
         left = inline.left() if timeout is None else None
@@ -187,7 +187,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             raise MustWait from None
         try:
             with self.waiting_at_most(inline.left() or 0):
-                self.connection.execute("BEGIN IMMEDIATE")  # is SQLite's own lock free?
+                self.connection.execute("BEGIN IMMEDIATE")  # fails if SQLite's own lock is held
                 self.connection.execute("ROLLBACK")
         except BaseException as error:
             _queue.release()

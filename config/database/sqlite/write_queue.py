@@ -1,8 +1,8 @@
 """One queue for all writers of the embedded database, in every thread and process.
 
-Writers that wait for SQLite's own lock poll at intervals, in no particular order. With fifty
-concurrent writers, the database is often free while they sleep, and a process that writes without
-pause starves the others.
+While waiting for SQLite's own lock, writers poll it at intervals, in no particular order. With
+fifty concurrent writers, the database is often free while they sleep, and a process that writes
+without pausing starves the others.
 """
 
 import fcntl
@@ -24,7 +24,7 @@ class WriteQueue:
     """Lets one writer through at a time.
 
     Each process has a lock that its threads wait for. The thread that gets this lock then waits for
-    the other processes. It holds the lock file's byte NEXT while it waits for the byte WRITER, so
+    the other processes. It keeps the lock file's byte NEXT locked while it waits to lock WRITER, so
     that the process that wrote last cannot overtake it. If there is only one other process, the
     thread waits for at most one of that process's writes. SQLite's own lock keeps the data correct.
     Without the lock file, the queue orders only the threads of one process.

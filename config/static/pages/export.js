@@ -1,9 +1,10 @@
-// Show how many rows of an export have been sent. The browser itself stores the file.
+// Show how many rows of an export have been sent. The browser itself saves the file.
 "use strict";
 
 const sheet = document.getElementById("export");
 const shownProgress = document.getElementById("export-progress");
-// INTERVAL and SELDOM are ms between polls. After PATIENCE polls without progress, the page says so and polls seldom.
+// INTERVAL and SELDOM are ms between polls. After PATIENCE polls without progress, the page says so and polls less
+// often.
 const INTERVAL = 1000, SELDOM = 10000, PATIENCE = 60;
 const STUCK = "No progress for a minute. The browser may have blocked the download, or the download failed. Try again.";
 const counted = (rows) => `${rows.toLocaleString()} ${rows === 1 ? "row" : "rows"}`;
@@ -11,7 +12,7 @@ let poll;
 
 const ENDS = {
   done: (rows) => `Complete: ${counted(rows)}.`,
-  incomplete: (rows) => `Incomplete: the database did not answer after ${counted(rows)}. Export again.`,
+  incomplete: (rows) => `Incomplete: the database did not respond after ${counted(rows)}. Export again.`,
   stopped: (rows) => `Stopped after ${counted(rows)}.`,
 };
 

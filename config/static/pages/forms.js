@@ -1,4 +1,4 @@
-// Forms: after a failed save, the focus is on the first error. If the session had ended or the service
+// Forms: after a failed save, the focus moves to the first error. If the session ended or the service
 // failed, the input is filled in again when the same person next opens the form in this tab.
 "use strict";
 

@@ -1,5 +1,5 @@
 // The theme has controls that the keyboard cannot reach and screen readers cannot name. This script
-// gives them a role, a name, a place in the tab order, and the keys that users expect of the role.
+// gives them a role, a name, a place in the tab order, and the keys that users expect for the role.
 "use strict";
 
 const ENTRIES = "a[href], button, input:not([type=hidden]), select";
@@ -104,7 +104,7 @@ function modal(panel, name) {
   }).observe(panel, { attributeFilter: ["style"] });
 }
 
-// The menu of a narrow window covers the page: opening it moves the focus into it, and Escape closes it.
+// In a narrow window, the menu covers the page: opening it moves the focus into it, and Escape closes it.
 function menu(opener, panel) {
   const open = () => opener.getAttribute("aria-expanded") === "true";
   opener.addEventListener("click", () => setTimeout(() => { if (open()) panel.querySelector("a[href]")?.focus(); }));
@@ -134,7 +134,7 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 });
 
-// Another script creates the searchable selects, and names each one only after its value. Add its label to the name.
+// Another script creates the searchable selects, and uses only the value as each one's name. Add the label to it.
 addEventListener("load", () => {
   for (const field of document.querySelectorAll(".select2-selection")) {
     const select = field.closest(".select2")?.previousElementSibling;

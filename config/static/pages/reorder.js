@@ -1,8 +1,9 @@
-// Let the user reorder rows: by dragging a row's handle, or by pressing Alt with an arrow key.
+// Let the user reorder rows by dragging a row's handle, or by pressing Alt with an arrow key.
 "use strict";
 
-// `one` is the selector of a row in `area`, `rows` returns the rows that have an order, and `moved` is called with each
-// row that was moved. Returns two functions: `handle` creates a row's handle, and `step` moves a row up or down by one.
+// `one` is the selector for a row in `area`, `rows` returns the rows that have an order, and `moved` is called with
+// each row that was moved. Returns two functions: `handle` creates a row's handle, and `step` moves a row up or down
+// by one.
 function reorderable(area, { one, rows, moved }) {
   const status = Object.assign(document.createElement("p"), { className: "hint order-status" });
   status.setAttribute("role", "status");

@@ -1,6 +1,6 @@
 // The names that the expressions in the admin's HTML use. Alpine's build for a strict
-// Content-Security-Policy knows only the names that are registered here, and evaluates one
-// expression at a time.
+// Content-Security-Policy knows only the names that are registered here, and accepts only one
+// expression per attribute.
 "use strict";
 
 const charts = document.currentScript.dataset.charts;

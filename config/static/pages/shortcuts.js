@@ -1,5 +1,5 @@
 // Single-key shortcuts: a key focuses or clicks the control whose data-key it matches.
-// They work only outside fields, "?" lists them, and the choice to switch them off is remembered.
+// They work only outside fields. "?" lists them, and the choice to switch them off is remembered.
 "use strict";
 
 const dialog = document.getElementById("shortcuts");

@@ -1,6 +1,6 @@
 // A thread's page: it polls for new messages, reports them as seen, and sends the reply on Ctrl+Enter.
-// The typed text and its form's token are kept in the browser until the message that was stored from
-// them appears on the page.
+// The typed text and its form's token are kept in the browser until the resulting message appears on
+// the page.
 "use strict";
 
 const page = document.getElementById("thread");

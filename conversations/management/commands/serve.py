@@ -43,7 +43,7 @@ class Command(BaseCommand):
     def handle(self, *_: str, part: str, **options: Any) -> None:
         """Run web, worker or both.
 
-        Raises CommandError if one of them cannot start or the database does not answer.
+        Raises CommandError if one of them cannot start or the database does not respond.
         """
         processes.raise_file_limit()
         try:
@@ -54,7 +54,7 @@ class Command(BaseCommand):
         except CannotStart as error:
             raise CommandError(str(error)) from None
         except OperationalError as error:
-            raise CommandError(f"the database does not answer: {error}") from None
+            raise CommandError(f"the database does not respond: {error}") from None
 
     def become(self, part: str) -> None:
         """Replace this process with web or with a worker.
@@ -137,7 +137,7 @@ class Command(BaseCommand):
             logger.warning("SENDING=off: webhook deliveries and emails are held")
 
     def fresh_key(self) -> str | None:
-        """Revoke the key of the previous start and, in embedded mode, issue a new one.
+        """Revoke the key issued at the previous start and, in embedded mode, issue a new one.
 
         A production service gets no key, because its output goes into logs. Returns None if no key
         was issued.

@@ -31,7 +31,7 @@ def everything() -> dict[str, list[dict[str, Any]]]:
 
 
 def queries(address: str, tenant: Tenant) -> list[dict[str, str]]:
-    """Return the query parameters to try: none, and a search unless the address names a row."""
+    """Return the queries to try: an empty one, and a search unless the address names a row."""
     if {str(row.pk) for row in tenant.rows} & {*address.split("/")}:
         return [{}]
     return [{}, {"q": tenant.word, "view": "all"} if address == INBOX else {"q": tenant.word}]

@@ -1,4 +1,4 @@
-"""Changes are kept for the retention period. Pruning finds the old ones through an index."""
+"""Changes are kept for the retention period. Pruning finds old changes through an index."""
 
 from datetime import timedelta
 from typing import Any

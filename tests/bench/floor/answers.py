@@ -1,7 +1,7 @@
 """How the floor responds to the four reads and to the update of a chatbot.
 
-The floor is a minimal implementation of the API, with which the service is compared. It is
-described in application.py.
+The service is compared with the floor, a minimal implementation of the API that application.py
+describes.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """The floor's rate-limit counters. Each request is counted in two time windows.
 
-In Redis, one EVALSHA increments both counters. Without Redis, they are in a dict under a lock.
+In Redis, one EVALSHA increments both counters. Without Redis, a dict under a lock holds them.
 """
 
 import threading

@@ -1,4 +1,4 @@
-"""What the floor's modules share: the database, the counters, and SQL in the right dialect.
+"""Shared by the floor's modules: the database, the counters, and SQL in the right dialect.
 
 FLOOR_DATABASE is a URL or the path of an SQLite file. FLOOR_REDIS is a URL or empty.
 """

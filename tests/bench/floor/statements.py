@@ -4,7 +4,8 @@ KEY = """SELECT k.user_id FROM accounts_apikey k JOIN accounts_user u ON u.id = 
 WHERE k.digest = %s AND k.revoked_at IS NULL AND u.is_active
 AND (k.expires_at IS NULL OR k.expires_at > %s)"""
 
-# The columns of a thread that its history page needs. No row if the caller does not own the account
+# Reads the columns of a thread that its history page needs. Returns no row if the caller does not
+# own the account.
 THREAD = """SELECT t.id, t.escalated, t.anonymous, v.email, v.phone, t.unread_messages_count
 FROM conversations_thread t JOIN conversations_visitor v ON v.id = t.visitor_id
 JOIN chatbots_chatbot c ON c.id = t.chatbot_id JOIN accounts_account a ON a.id = c.account_id

@@ -307,7 +307,7 @@ def test_only_people_without_access_by_their_role_can_be_added(
     answer = client.post(address, form | new)
     assert (answer.status_code == 302) is added
     assert ChatbotMember.objects.filter(chatbot=chatbot, user=user).exists() is added
-    refused = "their role gives them access to every chatbot of the account"
+    refused = "their role gives them access to every chatbot in the account"
     assert added or refused in answer.text
 
 

@@ -50,7 +50,7 @@ def model(server: ModelServer) -> Model:
 
 
 def fails(model: Model, turns: list[Turn] = TURNS, **options: Any) -> str:
-    """Return why a reply fails. Asserts that it fails, and that the error hides the key."""
+    """Return the reason a reply fails. Asserts that it fails, and that the error hides the key."""
     with pytest.raises(ReplyFailed) as caught:
         ask(model, turns, temperature=0.5, **options)
     assert str(caught.value) == caught.value.reason

@@ -182,7 +182,7 @@ def test_the_progress_counts_the_rows_that_were_sent(
     client: Client, running: Iterator[bytes]
 ) -> None:
     assert progress(client) == {"rows": 0, "state": "waiting"}
-    for _ in range(3):  # the header row and two chunks; a chunk counts once the next is read
+    for _ in range(3):  # the header row and two chunks; a chunk is counted when the next is read
         next(running)
     assert progress(client) == {"rows": 2, "state": "running"}
     assert b"".join(running).count(b"\n") == 1

@@ -126,7 +126,7 @@ def test_concurrent_creations_stop_at_the_quota(api: Api, chatbot: Chatbot) -> N
 
 
 def test_only_a_failed_use_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("time.time", lambda: 1_800_000_000.0)  # no window ends meanwhile
+    monkeypatch.setattr("time.time", lambda: 1_800_000_000.0)  # no window ends during the test
     rate = (3, 60)
     for _ in range(5):
         with pytest.raises(ZeroDivisionError), limits.taken("given", "back", rate):

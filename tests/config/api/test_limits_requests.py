@@ -27,7 +27,7 @@ PATH, USERS = "/v1/chatbots", 4  # USERS: the number of calls that a user may ma
 
 @pytest.fixture(autouse=True)
 def limited(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("time.time", lambda: 1_800_000_000.0)  # no window ends meanwhile
+    monkeypatch.setattr("time.time", lambda: 1_800_000_000.0)  # no window ends during the test
     settings.RATE_LIMIT_IP, settings.RATE_LIMIT_USER = (1_000_000, 60), (USERS, 60)
 
 

@@ -77,7 +77,7 @@ def test_a_request_that_writes_runs_to_its_end_in_the_same_thread() -> None:
     own.proceed()
     assert own.left() is None
     own.begin()
-    assert own.left() is not None, "the next request may start again"
+    assert own.left() is not None, "the next request has a time limit again"
 
 
 @for_postgresql

@@ -82,7 +82,7 @@ def made(chatbot: Chatbot, count: int) -> None:
             retry.BATCH,
             'UPDATE "webhooks_delivery"',
             retry.BATCH * 2 - 1,
-            "stopped; 100 will be retried, the rest will not",
+            "stopped; 100 will be retried and the rest will not",
             id="retry",
         ),
         pytest.param(

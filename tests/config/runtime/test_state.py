@@ -1,4 +1,4 @@
-"""Only the service's user can read the files of the state folder."""
+"""Only the service's user can read the files in the state folder."""
 
 import os
 import stat

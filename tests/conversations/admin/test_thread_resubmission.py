@@ -1,4 +1,4 @@
-"""A form on a thread's page is submitted again: after a failure, or with the same or other text."""
+"""A form on a thread's page is resubmitted: after a failure, or with the same or different text."""
 
 import pytest
 from django.test import Client

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.proves("Threads and messages")
 
 
 def received(thread: Thread, content: str = "Hi") -> Incoming:
-    """Take the first step of sending a message: read its limits and the thread's state."""
+    """Carry out the first step of sending a message: read the limits and the thread's state."""
     return visitor_message.receive(thread.chatbot_id, thread.pk, content)
 
 

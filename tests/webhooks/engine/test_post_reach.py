@@ -27,7 +27,7 @@ def send(url: str) -> Outcome:
 
 @pytest.fixture
 def everywhere() -> Iterator[tuple[int, tuple[socket.socket, socket.socket]]]:
-    """Listen on one port at all addresses of this machine, without accepting any connection."""
+    """Listen on all addresses of this machine, on the same port, without accepting connections."""
     with socket.create_server(("0.0.0.0", 0), backlog=1024) as one:
         port = one.getsockname()[1]
         try:

@@ -93,7 +93,7 @@ def test_an_id_is_combined_with_the_other_parts_of_a_filter(chatbot: Chatbot) ->
     assert Selection(id=thread_id, event="NEW_LEAD").rows().get() == wanted
 
 
-@pytest.mark.skipif(not settings.EMBEDDED, reason="PostgreSQL plans by its statistics")
+@pytest.mark.skipif(not settings.EMBEDDED, reason="PostgreSQL's plans depend on its statistics")
 @pytest.mark.parametrize(
     "conditions",
     [

@@ -16,7 +16,7 @@ from webhooks.services.selection import Selection
 
 
 def timestamp(text: str) -> datetime:
-    """Parse an ISO 8601 time, in UTC if it names no zone. Raises ArgumentTypeError."""
+    """Parse an ISO 8601 time, assuming UTC if it has no time zone. Raises ArgumentTypeError."""
     try:
         read = datetime.fromisoformat(text)
     except ValueError:
@@ -59,7 +59,7 @@ class Command(RecordCommand):
         """Request the attempts, which a worker then makes.
 
         Raises CommandError while sending is off, because the retries would all be sent at once when
-        it resumes.
+        sending resumes.
         """
         if not settings.SENDING:
             raise CommandError("SENDING=off: nothing is retried; run this again when sending is on")
@@ -76,5 +76,7 @@ class Command(RecordCommand):
             ):
                 retried += made
         except KeyboardInterrupt:
-            raise CommandError(f"stopped; {retried} will be retried, the rest will not") from None
+            raise CommandError(
+                f"stopped; {retried} will be retried and the rest will not"
+            ) from None
         return {"retried": retried}

@@ -93,7 +93,7 @@ class Command(BaseCommand):
         how = parser.add_mutually_exclusive_group()
         how.add_argument("--status", type=status, default=200, help="status of the response")
         how.add_argument(
-            "--redirect", type=redirect_url, metavar="URL", help="respond with 302 to this URL"
+            "--redirect", type=redirect_url, metavar="URL", help="redirect to this URL (302)"
         )
         how.add_argument("--drip", action="store_true", help="respond byte by byte, endlessly")
         how.add_argument("--close", action="store_true", help="disconnect without a response")
@@ -125,7 +125,7 @@ class Command(BaseCommand):
                 f"cannot listen on port {options['port']} ({error.strerror}): "
                 "choose another with --port"
             ) from None
-        # SIGINT, too: a shell starts background commands with SIGINT ignored.
+        # Set SIGINT, too: a shell starts background commands with SIGINT ignored.
         for ending in (signal.SIGINT, signal.SIGTERM):
             signal.signal(ending, signal.default_int_handler)
         try:
