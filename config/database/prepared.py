@@ -130,13 +130,16 @@ class Write(NamedTuple):
 def together() -> Iterator[None]:
     """Join the writes of `insert`, `update_columns` and `write` into one statement.
 
+    Outside a transaction, each write runs immediately instead.
+
     The statement is sent after the block, in one round trip with the next statement or with COMMIT.
     If it fails, that next statement or COMMIT raises the error. The writes must not depend on each
     other, and no row may be written twice. All other statements in the block run immediately. On
     SQLite, the writes also run immediately, because they need no round trip.
     """
     database: Any = connections[DEFAULT_DB_ALIAS]  # Any: one of our wrappers
-    if not database.joins_writes or database.waiting_writes is not None:
+    joins = database.joins_writes and database.in_atomic_block
+    if not joins or database.waiting_writes is not None:
         yield
         return
     writes: list[Write] = []
