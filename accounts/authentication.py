@@ -35,17 +35,19 @@ class BearerAuthentication(BaseAuthentication):
         self,
         request: HttpRequest,
         statement: Prepared[tuple[Any, ...]] = KEY,
+        *shape: Any,
         **given: Any,
     ) -> tuple[Caller, list[Any]]:
         """Return the caller, and the values of the columns that the statement reads after COLUMNS.
 
-        Raises InvalidKey. A malformed key is rejected without a query.
+        `shape` and `given` are passed to the statement. A malformed key is rejected without a
+        query. Raises InvalidKey.
         """
         scheme, _, text = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         if scheme.lower() != "bearer" or not keys.well_formed(text):
             raise InvalidKey
         digest, now = keys.digest(text), timezone.now()
-        found = statement.first(digest=digest, now=now, **given)
+        found = statement.first(*shape, digest=digest, now=now, **given)
         if found is None or not compare_digest(found[1] or "", digest):
             raise InvalidKey
         key, _, prefix, person, account, last_used_at, *further = found

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Exists, OuterRef, QuerySet, Subquery, UUIDField
 from django.db.models.functions import Coalesce
 
@@ -19,8 +20,8 @@ PERSON: Any = Given("person", UUIDField())  # Any: a placeholder for a uuid
 KEY_ACCOUNT: Any = Given("key_account", UUIDField())
 
 
-def key_and_chatbot() -> "QuerySet[ApiKey, tuple[Any, ...]]":
-    """Select a key, a chatbot's OpenChatbot fields, and whether the key gives access to the bot.
+def key_and_chatbot(*names: str) -> "QuerySet[ApiKey, tuple[Any, ...]]":
+    """Select a key, whether it gives access to a chatbot, and the named fields of the chatbot.
 
     One statement reads all of this, because two would cost more. The fields are None if the chatbot
     does not exist.
@@ -29,12 +30,14 @@ def key_and_chatbot() -> "QuerySet[ApiKey, tuple[Any, ...]]":
     # Empty if the key is bound to another account.
     within = rows.filter(account=Coalesce(OuterRef("account"), "account"))
     is_open = Exists(within.ids_open_to(OuterRef("user")))
-    return read_key(
-        Subquery(rows.values("pk")),
-        Subquery(rows.values("account"), output_field=UUIDField()),
-        Subquery(rows.values("is_active")),
-        is_open,
-    )
+    values = [Subquery(rows.values(name), output_field=converter(name)) for name in names]
+    return read_key(is_open, *values)
+
+
+def converter(name: str) -> Any:  # Any: a model's field
+    """Return the field that converts a chatbot's column. A foreign key does not convert its own."""
+    field: Any = Chatbot._meta.get_field(name)
+    return field.target_field if field.is_relation else field
 
 
 KEY_AND_CHATBOT = prepared(key_and_chatbot)
@@ -65,6 +68,21 @@ class OpenChatbot(NamedTuple):
     pk: UUID
     account_id: UUID
     is_active: bool
+
+
+OPEN = "id", "account_id", "is_active"  # the columns of an OpenChatbot
+# The columns of a Chatbot, in the order of its fields. Those of an erasure are left out, because an
+# erased chatbot is not found.
+WHOLE = tuple(
+    field.attname
+    for field in Chatbot._meta.concrete_fields
+    if field.name not in ("erased_at", "purge_at")
+)
+
+
+def whole_chatbot(*values: Any) -> Chatbot:
+    """Make a Chatbot from the values of its columns WHOLE."""
+    return Chatbot.from_db(DEFAULT_DB_ALIAS, WHOLE, values)
 
 
 def lock_chatbot(chatbot_id: UUID) -> None:

@@ -25,7 +25,6 @@ from config.database.prepared import Given, prepared
 from config.database.row import save_changes, save_unlocked
 from config.database.trail import record_deletion
 
-PRESENT = prepared(lambda: Chatbot.objects.filter(pk=Given("chatbot", UUIDField())))
 LOCKED = prepared(
     lambda: Chatbot.objects.select_for_update(no_key=True).filter(pk=Given("chatbot", UUIDField()))
 )
@@ -86,17 +85,17 @@ def erase_chatbot(chatbot: Chatbot, *, entry: Model | None = None) -> bool:
     return True
 
 
-def update_chatbot(chatbot_id: UUID, changes: Mapping[str, Any]) -> Chatbot:
-    """Apply changes, given by column name.
+def update_chatbot(chatbot: Chatbot, changes: Mapping[str, Any]) -> Chatbot:
+    """Apply changes, given by column name. Returns the chatbot as stored.
 
-    Raises ChatbotNotFound, and InvalidRequest if the new name is taken.
+    The given chatbot was read without a lock. If it has changed since, it is read again.
+    Raises ChatbotNotFound if it has been erased, and InvalidRequest if the new name is taken.
     """
     with unique_name():
-        chatbot = PRESENT.first(chatbot=chatbot_id)
-        if chatbot and save_unlocked(chatbot, changes, CHANGEABLE):
+        if save_unlocked(chatbot, changes, CHANGEABLE):
             return chatbot
         with transaction.atomic():
-            chatbot = LOCKED.first(chatbot=chatbot_id)
-            if chatbot is None:
+            current = LOCKED.first(chatbot=chatbot.pk)
+            if current is None:
                 raise ChatbotNotFound
-            return save_changes(chatbot, changes)
+            return save_changes(current, changes)

@@ -13,6 +13,7 @@ from accounts.permissions import Action
 from accounts.viewsets.idempotent import IdempotentViewSet
 from chatbots.access import (
     KEY_AND_CHATBOT,
+    OPEN,
     ChatbotForbidden,
     ChatbotInactive,
     ChatbotNotFound,
@@ -47,30 +48,35 @@ COUNT = prepared(
 class CallerViewSet(IdempotentViewSet):
     """Opens the chatbot whose id is in the path, and reads rows that the caller may use."""
 
+    columns: ClassVar[tuple[str, ...]] = OPEN  # the columns to read of the path's chatbot
+    make_chatbot: ClassVar[Callable[..., Any]] = OpenChatbot  # takes their values
     found: list[Any]  # read by KEY_AND_CHATBOT; empty if the path has no well-formed chatbot id
 
     def authenticate(self, request: HttpRequest, **names: str) -> None:
         """Set the caller and `found`, both read by one statement. Raises InvalidKey."""
         authentication, chatbot_id = BearerAuthentication(), names.get("chatbot_id", "")
         if Identifier.FORM.fullmatch(chatbot_id):
-            known = authentication.authenticate(request, KEY_AND_CHATBOT, chatbot=UUID(chatbot_id))
+            known = authentication.authenticate(
+                request, KEY_AND_CHATBOT, *self.columns, chatbot=UUID(chatbot_id)
+            )
         else:  # a malformed id counts as unknown
             known = authentication.authenticate(request)
         self.caller, self.found = known
 
-    def open_chatbot(self, *, account_id: str | None = None) -> OpenChatbot:
-        """Return the path's chatbot if the key gives access to it.
+    def open_chatbot(self, *, account_id: str | None = None) -> Any:
+        """Return the path's chatbot, as `make_chatbot` makes it, if the key gives access to it.
 
         Raises ChatbotForbidden, or ChatbotNotFound if the chatbot does not exist or is not in the
         given account.
         """
-        if not self.found or self.found[0] is None:
+        if not self.found or self.found[1] is None:
             raise ChatbotNotFound
-        opened = OpenChatbot(*self.found[:3])
+        is_open, *values = self.found
+        opened = self.make_chatbot(*values)
         if account_id is not None and account_id.lower() != str(opened.account_id):
             raise ChatbotNotFound
         current.set(current.get()._replace(account=str(opened.account_id)))
-        if not self.found[3]:
+        if not is_open:
             raise ChatbotForbidden
         return opened
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from accounts.access import read_accounts
 from accounts.permissions import Action
-from chatbots.access import PERSON, OpenChatbot
+from chatbots.access import PERSON, WHOLE, whole_chatbot
 from chatbots.models import Chatbot
 from chatbots.serializers.chatbot import (
     AccountChatbots,
@@ -34,6 +34,7 @@ class AccountChatbotViewSet(AccountViewSet):
     """Create, change and list the chatbots of an account."""
 
     part = "Chatbots"
+    columns, make_chatbot = WHOLE, staticmethod(whole_chatbot)
     needs = {
         "create_chatbot": Action.CREATE_CHATBOT,
         "update_chatbot": Action.ENTER_ACCOUNT,
@@ -69,12 +70,12 @@ class AccountChatbotViewSet(AccountViewSet):
         answer=ChatbotRecord,
         open_points=("name-unique", "chatbot-active", "foreign-chatbot"),
     )
-    def update_chatbot(self, changes: dict[str, Any], chatbot: OpenChatbot) -> Chatbot:
+    def update_chatbot(self, changes: dict[str, Any], chatbot: Chatbot) -> Chatbot:
         """Change a chatbot.
 
         Omitted fields keep their values.
         """
-        return update_chatbot(chatbot.pk, changes)
+        return update_chatbot(chatbot, changes)
 
     @operation(answer=AccountChatbots, open_points=("permissions",))
     def list_account_chatbots(self) -> dict[str, Any]:

@@ -39,7 +39,7 @@ STATEMENTS = {
     ("GET", "/v1/chatbots"): Cost(3, 3),
     ("GET", "/v1/chatbots/my-chatbots"): Cost(3, 3),
     ("POST", f"{ACCOUNT}/create-chatbot"): Cost(8, 8),
-    ("PATCH", f"{ACCOUNT}/chatbot/{{chatbot}}"): Cost(3, 4),
+    ("PATCH", f"{ACCOUNT}/chatbot/{{chatbot}}"): Cost(2, 3),
     ("GET", f"{ACCOUNT}/all-chatbots"): Cost(3, 3),
     ("GET", f"{BOT}/appearance"): Cost(2, 2),
     ("PUT", f"{BOT}/appearance"): Cost(5, 6),
