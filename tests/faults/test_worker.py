@@ -16,6 +16,7 @@ from tests.factories.webhooks import DeliveryFactory
 from tests.servers.behaviors import answer, stall
 from tests.servers.processes import Worker, wait_until
 from tests.servers.receiver import Receiver
+from tests.soak.judge import TAKEN_OVER
 from webhooks.engine.queue import now
 from webhooks.models import Attempt, Delivery, Endpoint
 
@@ -23,9 +24,6 @@ pytestmark = pytest.mark.proves("Delivery rules")
 OK, SLOW, BROKEN = answer(), answer(delay=1.0), answer(503)
 LATE = 10.0  # seconds by which an attempt may be late on a machine under load
 DEATHS = 3  # how many workers are killed
-# The median time from a worker's death to the next attempt must be less than this many seconds. On
-# an idle machine, it is about 2.
-TAKEN_OVER = 3.0
 # How a worker logs a shortage of file descriptors: for a connection to the receiver, or to SQLite
 SHORTAGE = ("attempts are delayed", "unable to open database file")
 

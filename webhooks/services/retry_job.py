@@ -195,6 +195,6 @@ def _running_elsewhere(chatbots: Iterable[UUID]) -> str:
     parts = RetryPart.objects.filter(is_active=True, chatbot__in=list(chatbots))
     first = parts.select_related("job", "chatbot").first()
     if first is None:
-        return "another bulk retry finished in the meantime: try again"
+        return "a chatbot was deleted, or another bulk retry ended, in the meantime: try again"
     starter, chatbot = first.job.by, first.chatbot
     return f"a bulk retry started by {starter} is already running for the webhook of {chatbot}"

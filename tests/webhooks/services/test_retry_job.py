@@ -1,8 +1,10 @@
 """Retry jobs are paced, can be stopped, and retry each delivery once, even if a worker dies."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.conf import settings
@@ -192,6 +194,18 @@ def test_an_endpoint_has_one_job_at_a_time(bot: Chatbot) -> None:
 def test_a_job_without_deliveries_is_not_started(bot: Chatbot) -> None:
     with pytest.raises(NotStarted, match="no FAILED deliveries match"):
         job()
+
+
+@pytest.mark.django_db(transaction=True)  # the constraint is checked by COMMIT
+def test_a_job_for_a_chatbot_deleted_after_planning_is_not_started(
+    bot: Chatbot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed(bot)
+    planned = replace(plan(EVERYTHING, None), endpoints=[(uuid4(), "deleted")])
+    monkeypatch.setattr(retry_job, "plan", lambda *_: planned)
+    with pytest.raises(NotStarted, match="a chatbot was deleted"):
+        job()
+    assert not RetryJob.objects.exists()
 
 
 def test_a_job_that_moved_on_in_another_worker_is_left_to_it(bot: Chatbot, clock: Clock) -> None:
