@@ -116,7 +116,7 @@ def counted_as(address: str) -> str:
 
 @lru_cache(maxsize=5_000)
 def _of_request(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
-    """Find a request's metrics. Cached, because a look-up by labels costs more than counting."""
+    """Find a request's metrics. Cached, because a lookup by labels costs more than counting."""
     verb = method if method in METHODS else "other"
     return REQUESTS.labels(verb, route, str(status)), REQUEST_SECONDS.labels(verb, route)
 

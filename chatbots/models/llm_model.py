@@ -90,7 +90,7 @@ class LlmModel(VersionedRow, Row):
     def reason_to_keep(self) -> str | None:
         """Return why the model cannot be deleted, or None if it can.
 
-        Costs one index look-up for each foreign key, however many rows refer to the model.
+        Costs one index lookup for each foreign key, however many rows refer to the model.
         """
         if self.is_default:
             return "it is the default model"

@@ -48,8 +48,8 @@ COUNT = prepared(
 class CallerViewSet(IdempotentViewSet):
     """Opens the chatbot whose id is in the path, and reads rows that the caller may use."""
 
-    columns: ClassVar[tuple[str, ...]] = OPEN  # the columns to read of the path's chatbot
-    make_chatbot: ClassVar[Callable[..., Any]] = OpenChatbot  # takes their values
+    columns: ClassVar[tuple[str, ...]] = OPEN  # columns of the path's chatbot to read with the key
+    make_chatbot: ClassVar[Callable[..., OpenChatbot | Chatbot]] = OpenChatbot  # from their values
     found: list[Any]  # read by KEY_AND_CHATBOT; empty if the path has no well-formed chatbot id
 
     def authenticate(self, request: HttpRequest, **names: str) -> None:
@@ -63,7 +63,7 @@ class CallerViewSet(IdempotentViewSet):
             known = authentication.authenticate(request)
         self.caller, self.found = known
 
-    def open_chatbot(self, *, account_id: str | None = None) -> Any:
+    def open_chatbot(self, *, account_id: str | None = None) -> Any:  # Any: as make_chatbot returns
         """Return the path's chatbot, as `make_chatbot` makes it, if the key gives access to it.
 
         Raises ChatbotForbidden, or ChatbotNotFound if the chatbot does not exist or is not in the

@@ -284,7 +284,7 @@ def settle(request: HttpRequest, *, forget: bool = True) -> None:
 
 
 def remember(request: HttpRequest, user: str) -> None:
-    """Remember the user of a request's key, if that can save the next request a round trip."""
+    """Remember which user a key belongs to, if that can save the next request a round trip."""
     if counters.remote and settings.RATE_LIMIT_IP:
         if len(users) >= MOST_USERS:
             users.clear()

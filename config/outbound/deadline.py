@@ -1,4 +1,4 @@
-"""One deadline for a whole exchange: the name look-up, the request and the response.
+"""One deadline for a whole exchange: the name lookup, the request and the response.
 
 A socket's timeout limits only a single step, and a peer that sends slowly can stretch an exchange
 over any number of steps. So before every step, the timeout is set to the time left. The deadline is
@@ -22,11 +22,11 @@ Addresses = tuple[Address, ...]
 
 WAITING = "while waiting for the response"
 LOOK_UP_SECONDS = 3.0
-LOOK_UPS = 256  # maximum concurrent look-ups; a dead name server blocks a thread for a long time
-# Of LOOK_UPS, this many are reserved for names whose latest look-up succeeded, so that names that
+LOOK_UPS = 256  # maximum concurrent lookups; a dead name server blocks a thread for a long time
+# Of LOOK_UPS, this many are reserved for names whose latest lookup succeeded, so that names that
 # get no response never occupy all threads.
 KEPT_FREE = 64
-NAMES_KNOWN = 4_096  # maximum number of remembered names whose latest look-up succeeded
+NAMES_KNOWN = 4_096  # maximum number of remembered names whose latest lookup succeeded
 
 _ends: ContextVar[float] = ContextVar("_ends")
 
@@ -138,16 +138,16 @@ def look_up(host: str) -> Addresses:
 
 
 _asking: dict[str, Future[Addresses]] = {}
-_found: dict[str, None] = {}  # names whose latest look-up succeeded, most recent last
+_found: dict[str, None] = {}  # names whose latest lookup succeeded, most recent last
 _asking_lock = threading.Lock()
 
 
 def _asked(host: str) -> Future[Addresses]:
-    """Start looking up a name, or join a look-up that is under way.
+    """Start looking up a name, or join a lookup that is under way.
 
-    Concurrent look-ups of a name share one result, so an unresponsive name server costs one thread
+    Concurrent lookups of a name share one result, so an unresponsive name server costs one thread
     per name, not one per attempt. The threads are daemons, because getaddrinfo has no timeout and
-    must not delay the process's exit. Raises socket.gaierror if too many look-ups are under way.
+    must not delay the process's exit. Raises socket.gaierror if too many lookups are under way.
     """
     with _asking_lock:
         if host in _asking:
@@ -155,9 +155,9 @@ def _asked(host: str) -> Future[Addresses]:
         if len(_asking) >= (LOOK_UPS if host in _found else LOOK_UPS - KEPT_FREE):
             raise socket.gaierror(socket.EAI_AGAIN, "too many names are being looked up")
         answer: Future[Addresses] = Future()
-        threading.Thread(target=_ask, args=(host, answer), name="look-up", daemon=True).start()
+        threading.Thread(target=_ask, args=(host, answer), name="lookup", daemon=True).start()
         _asking[host] = answer
-        # If the look-up succeeds, it adds the name again. A name that no longer gets a response can
+        # If the lookup succeeds, it adds the name again. A name that no longer gets a response can
         # therefore take a reserved thread only once.
         _found.pop(host, None)
         return answer

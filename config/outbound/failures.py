@@ -21,7 +21,7 @@ class Reason(TextChoices):
     TIMEOUT = "TIMEOUT", "timeout"
     URL_NOT_ALLOWED = "URL_NOT_ALLOWED", "URL not allowed"
     NAME_NOT_FOUND = "NAME_NOT_FOUND", "name not found"
-    NAME_LOOK_UP_FAILED = "NAME_LOOK_UP_FAILED", "name look-up failed"
+    NAME_LOOK_UP_FAILED = "NAME_LOOK_UP_FAILED", "name lookup failed"
     ADDRESS_NOT_ALLOWED = "ADDRESS_NOT_ALLOWED", "address not allowed"
     NOT_REACHABLE = "NOT_REACHABLE", "host not reachable"
     CONNECTION_REFUSED = "CONNECTION_REFUSED", "connection refused"
@@ -84,7 +84,7 @@ BY_VERIFY_CODE = {  # OpenSSL's X509_V_ERR_…
 
 # Errors of this machine, not of the peer: no file descriptors, memory or buffers are left.
 SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
-LOOK_UP_DESCRIPTORS = 8  # more descriptors than one look-up opens
+LOOK_UP_DESCRIPTORS = 8  # more descriptors than one lookup opens
 
 
 def is_shortage(error: BaseException) -> bool:
@@ -116,7 +116,7 @@ def _lacks_resources(error: BaseException) -> bool:
 
 
 def _lacks_descriptors() -> bool:
-    """Return whether fewer descriptors are free than a look-up needs.
+    """Return whether fewer descriptors are free than a lookup needs.
 
     Without a free descriptor, getaddrinfo reports that the name does not exist. Other threads open
     and close descriptors meanwhile, so this report is trusted only if several are free.

@@ -43,7 +43,7 @@ def retry_slowly(deliveries: "QuerySet[Delivery]", by: str) -> Iterator[int]:
     """Request an attempt for each retryable delivery, spread over time.
 
     Each endpoint's attempts fall due in the order of the events, PER_SECOND a second. Deliveries
-    that fail after the start are not included. Yields how many attempts were requested, batch by
+    that fail after the start are not included. Yields the number of attempts requested in each
     batch. If the caller stops early, the remaining deliveries are unchanged.
     """
     rows = retryable(deliveries).order_by("chatbot", "id").values_list("chatbot", "pk")

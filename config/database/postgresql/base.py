@@ -99,7 +99,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 psycopg.ClientCursor(self.connection).executemany(sql, rows)
 
     def run_later(self, sql: str, values: list[Any]) -> None:
-        """Run a statement in the same round trip as the next one or COMMIT. Discards its result.
+        """Run a statement, without its result, in one round trip with the next one or COMMIT.
 
         Without PREPARED_STATEMENTS, runs the statement immediately.
         """

@@ -31,7 +31,7 @@ def slow_names(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     yield asked
     released.set()
     for thread in threading.enumerate():
-        if thread.name == "look-up":
+        if thread.name == "lookup":
             thread.join(10)
 
 
