@@ -1,14 +1,15 @@
 """The web server's entry point. The event loop receives whole requests, and threads handle them.
 
-If a thread read a body itself, it would wait for as long as the client takes to send it. Here only
-the event loop waits, so a slow client holds a connection and some memory, but neither a thread nor
-a database connection.
+If a thread read a body itself, it would wait until the client had sent it all. Here only the event
+loop waits, so a slow client holds a connection and some memory, but neither a thread nor a database
+connection.
 
 The event loop's own thread answers the API's short requests (`config.database.inline`).
 """
 
 import asyncio
 import logging
+import re
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -42,6 +43,8 @@ HTTPProtocol = Any  # granian's type hints lack this class, and some methods of 
 
 DISCARDED = 8 * 1024 * 1024  # maximum bytes beyond a body's limit to read and discard
 SMALL = 16 * 1024  # bytes of each body that do not count toward HELD
+LONGEST_TYPE = 500  # characters of a Content-Type header that are read
+BOUNDARY = re.compile(r"""\bboundary="?([-\w'()+,./:=? ]{1,70})""", re.ASCII | re.IGNORECASE)
 STALLED = 60.0  # seconds without progress before a streamed response is abandoned
 HELD = 64 * 1024 * 1024  # maximum bytes of all pending bodies together
 
@@ -157,6 +160,17 @@ async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
     return body
 
 
+def plain_type(value: str) -> str:
+    """Return a content type without its parameters, except for the boundary of a form.
+
+    Django would take quadratic time to parse many parameters, and would fail outside its middleware
+    if it did not know the charset. Bodies and forms are UTF-8.
+    """
+    kind, _, parameters = value[:LONGEST_TYPE].partition(";")
+    found = BOUNDARY.search(parameters)
+    return f'{kind}; boundary="{found[1]}"' if found else kind
+
+
 def headers_of(scope: Scope) -> dict[str, str]:
     """Return a request's headers under their WSGI names.
 
@@ -171,14 +185,14 @@ def headers_of(scope: Scope) -> dict[str, str]:
         if "_" not in name
     }
     written.pop("HTTP_CONTENT_LENGTH", None)
-    written["CONTENT_TYPE"] = written.pop("HTTP_CONTENT_TYPE", "")
+    written["CONTENT_TYPE"] = plain_type(written.pop("HTTP_CONTENT_TYPE", ""))
     if scope.authority and "HTTP_HOST" not in written:
         written["HTTP_HOST"] = scope.authority
     return written
 
 
 def environ_of(scope: Scope, body: Body) -> "WSGIEnvironment":
-    """Build the WSGI environment of a request."""
+    """Build a request's WSGI environment."""
     host, _, port = scope.server.rpartition(":")
     return {
         **headers_of(scope),

@@ -236,6 +236,54 @@ def test_a_header_with_an_underscore_is_not_mistaken_for_the_one_with_a_dash(web
     assert answer.headers["X-Request-Id"] != "made-up"
 
 
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        pytest.param('";"' * 30_000, id="many parameters"),  # Django's parser takes seconds
+        "; charset=hex",
+        "; charset=undefined",
+        "; charset=cp037",
+        "; charset=utf-8",
+        "; a*=nope''b",
+    ],
+)
+@pytest.mark.parametrize("path", ["/api/v1/chatbots?limit=7", "/admin/login/?next=/admin/"])
+def test_the_parameters_of_a_content_type_are_ignored(
+    web: Web, api: Api, path: str, parameters: str
+) -> None:
+    key, _ = as_json(api)
+    with Raw(web) as client:
+        client.send(f"GET {path}", key, f"Content-Type: application/json{parameters}")
+        began = time.monotonic()
+        status, headers, body = client.response()
+    assert status == 200
+    assert time.monotonic() - began < 2
+    assert "x-request-id" in headers
+    if path.startswith("/api"):
+        assert json.loads(body)["data"]["pagination"]["limit"] == 7
+
+
+@pytest.mark.parametrize("charset", ["", "; charset=utf-8"])
+def test_too_many_parameters_are_rejected_in_the_envelope(web: Web, api: Api, charset: str) -> None:
+    query = "&".join(f"a{number}=1" for number in range(1_001))
+    key, kind = as_json(api)
+    with Raw(web) as client:
+        client.send(f"GET /api/v1/chatbots?{query}", key, kind + charset)
+        status, _, body = client.response()
+    assert (status, json.loads(body)["success"]) == (400, False)
+
+
+@pytest.mark.parametrize("boundary", ["----WebKitFormBoundaryA1", '"a b"', '"a/b:c=d"', "'()+_,-."])
+def test_a_form_keeps_its_boundary(web: Web, boundary: str) -> None:
+    inner = boundary.strip('"').encode()
+    body = b"--%s\r\nContent-Disposition: form-data; name=x\r\n\r\n1\r\n--%s--\r\n" % (inner, inner)
+    kind = f"Content-Type: multipart/form-data; charset=hex; boundary={boundary}"
+    with Raw(web) as client:
+        client.send("POST /admin/login/", kind, f"Content-Length: {len(body)}", body=body)
+        status, _, _ = client.response()
+    assert status == 403  # the form was read, and has no CSRF token; a form without boundary is 400
+
+
 def test_only_http_1_is_served(web: Web) -> None:
     with Raw(web) as raw:
         raw.socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0")
