@@ -1,6 +1,7 @@
 """Create, change and activate instructions. At most one per chatbot is active.
 
-Every write locks the chatbot first, so two instructions are never activated at the same time.
+Every write locks the chatbot first, so two instructions are never activated at the same time. It
+also locks the rows that it changes, because the admin locks nothing else.
 Open points: instruction-active, instruction-select.
 """
 
@@ -16,9 +17,11 @@ from config.api.errors import InvalidRequest, NotFound
 from config.api.fields import REQUIRED
 from config.database.row import save_changes
 
+LOCKED = Instruction.objects.select_for_update(no_key=True)
+
 
 def _deactivate_others(chatbot_id: UUID, instruction_id: UUID) -> None:
-    active = Instruction.objects.filter(chatbot=chatbot_id, is_active=True)
+    active = LOCKED.filter(chatbot=chatbot_id, is_active=True)
     for other in active.exclude(pk=instruction_id):  # at most one
         save_changes(other, {"is_active": False})
 
@@ -44,7 +47,7 @@ def update(chatbot_id: UUID, instruction_id: UUID, changes: Mapping[str, Any]) -
     """
     with transaction.atomic():
         lock_chatbot(chatbot_id)
-        row = Instruction.objects.filter(chatbot=chatbot_id, pk=instruction_id).first()
+        row = LOCKED.filter(chatbot=chatbot_id, pk=instruction_id).first()
         if row is None:
             raise NotFound("instruction not found")
         if changes.get("is_active"):

@@ -4,9 +4,9 @@ from typing import Any
 
 from chatbots.models import FollowUpPrompt
 from chatbots.serializers.follow_up_prompt import FollowUpPromptInput, FollowUpPromptRecord
+from chatbots.services import follow_up_prompt as prompts
 from chatbots.viewsets.base import ChatbotViewSet
 from config.api.operation import operation
-from config.database.row import save_changes
 
 
 class FollowUpPromptViewSet(ChatbotViewSet):
@@ -23,5 +23,4 @@ class FollowUpPromptViewSet(ChatbotViewSet):
     )
     def update(self, given: dict[str, Any], follow_up_prompt_id: str) -> FollowUpPrompt:
         """Replace a follow-up prompt with the given button or link."""
-        prompt: FollowUpPrompt = self.row(follow_up_prompt_id)
-        return save_changes(prompt, given)
+        return prompts.update(self.chatbot.pk, self.key(follow_up_prompt_id), given)

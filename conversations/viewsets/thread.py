@@ -44,9 +44,11 @@ class ThreadViewSet(ChatbotViewSet):
     needs_active = frozenset({"create"})
 
     def record(self, thread: Thread) -> dict[str, Any]:
-        """Read a thread's stored state as a record."""
-        [record] = self.read(ONE, thread=thread.pk)
-        return record
+        """Read a thread's stored state as a record. Raises ThreadNotFound if it has been erased."""
+        found = self.read(ONE, thread=thread.pk)
+        if not found:
+            raise ThreadNotFound
+        return found[0]
 
     @operation(
         body=ThreadInput,

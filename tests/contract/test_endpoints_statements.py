@@ -44,7 +44,7 @@ STATEMENTS = {
     ("GET", f"{BOT}/appearance"): Cost(2, 2),
     ("PUT", f"{BOT}/appearance"): Cost(5, 6),
     ("GET", f"{BOT}/localization"): Cost(2, 2),
-    ("PATCH", f"{BOT}/follow-up-prompts/{{follow_up_prompt}}"): Cost(3, 5),
+    ("PATCH", f"{BOT}/follow-up-prompts/{{follow_up_prompt}}"): Cost(3, 4),
     ("POST", f"{BOT}/instructions"): Cost(7, 7),
     ("PATCH", f"{BOT}/instructions/{{instruction}}"): Cost(6, 7),
     ("POST", f"{BOT}/instructions/select-instruction"): Cost(10, 10),

@@ -36,3 +36,13 @@ def limited_waits(timeout: str = locks.WORKER_LOCK_TIMEOUT) -> Iterator[None]:
         database.settings_dict["OPTIONS"].update(before)
         database.close()
         database.close_pool()
+
+
+def waits_for_a_lock() -> bool:
+    """Return whether a session of this database waits for a lock. PostgreSQL only."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            " AND datname = current_database()"
+        )
+        return cursor.fetchone() is not None

@@ -14,6 +14,7 @@ from django.utils import timezone
 from chatbots.models import Chatbot
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers.behaviors import answer
+from tests.servers.locks import waits_for_a_lock
 from tests.servers.processes import Worker, wait_until
 from tests.servers.receiver import Receiver
 from webhooks.models import Attempt, Delivery, Endpoint, RetryJob
@@ -165,15 +166,6 @@ def test_resuming_a_job_locks_its_parts_first_as_stopping_it_does(bot: Chatbot) 
         jobs.update(updated_at=timezone.now())  # would deadlock if `resume` had locked the job
     resumed.result()
     assert jobs.get().state == JobState.RUNNING
-
-
-def waits_for_a_lock() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-            " AND datname = current_database()"
-        )
-        return cursor.fetchone() is not None
 
 
 def test_an_endpoint_has_one_job_at_a_time(bot: Chatbot) -> None:

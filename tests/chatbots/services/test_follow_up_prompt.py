@@ -1,0 +1,57 @@
+"""A change through the API waits for staff who change or delete the same row in the admin."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connections, transaction
+
+from chatbots.models import Chatbot, Version
+from tests.conftest import Api
+from tests.factories.chatbots import FollowUpPromptFactory, InstructionFactory, PersonaFactory
+from tests.servers.locks import waits_for_a_lock
+from tests.servers.processes import wait_until
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no row locks"),
+    pytest.mark.proves("Follow-up prompts/5", "Instructions", "Personas"),
+]
+BUTTON = {"buttonTitle": "new", "buttonMessage": "new"}
+ROWS = [
+    (FollowUpPromptFactory, "follow-up-prompts", BUTTON, "button_title"),
+    (InstructionFactory, "instructions", {"title": "new"}, "title"),
+    (PersonaFactory, "personas", {"title": "new"}, "title"),
+]
+
+
+@pytest.mark.parametrize(("factory", "path", "body", "column"), ROWS)
+@pytest.mark.parametrize("deleted", [True, False])
+def test_a_row_changed_or_deleted_while_a_change_waits(
+    api: Api, here: str, deleted: bool, factory: Any, path: str, body: Any, column: str
+) -> None:
+    row = factory(chatbot=Chatbot.objects.get())
+
+    def change() -> Any:
+        try:
+            return api.patch(f"{here}/{path}/{row.pk}", body)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool, transaction.atomic():
+        held = type(row).objects.select_for_update().get(pk=row.pk)
+        if deleted:
+            held.delete()
+        else:
+            setattr(held, column, "by staff")
+            held.save()
+        answered = pool.submit(change)
+        wait_until(waits_for_a_lock)
+    answer = answered.result()
+    assert answer.status_code == (404 if deleted else 200)
+    if not deleted:
+        row.refresh_from_db()
+        assert getattr(row, column) == "new"
+        numbers = Version.objects.filter(row_id=row.pk).values_list("number", flat=True)
+        assert sorted(numbers) == [*range(1, len(numbers) + 1)]
