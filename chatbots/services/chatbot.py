@@ -20,7 +20,7 @@ from chatbots.access import ChatbotNotFound
 from chatbots.models import Appearance, Chatbot, GeneralSettings, Localization
 from chatbots.models.localization import DEFAULT_LOCALE
 from config.api.errors import InvalidRequest
-from config.database.erasable import erased
+from config.database.erasable import erased, replacement
 from config.database.prepared import Given, prepared
 from config.database.row import save_changes, save_unlocked
 from config.database.trail import record_deletion
@@ -75,7 +75,7 @@ def erase_chatbot(chatbot: Chatbot, *, entry: Model | None = None) -> bool:
     refers to it. `entry`, a row of the admin's log, is stored in the same transaction.
     """
     present = Chatbot.objects.filter(pk=chatbot.pk)
-    columns = {"name": f"erased {chatbot.pk}", "description": "", "is_active": False}
+    columns = {"name": replacement(), "description": "", "is_active": False}
     with transaction.atomic():
         if not present.update(**columns, **erased()):
             return False

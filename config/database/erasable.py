@@ -5,6 +5,7 @@ batches, once `purge_at` has passed.
 """
 
 from typing import Any
+from uuid import uuid4
 
 from django.db import models
 from django.utils import timezone
@@ -38,6 +39,14 @@ class ErasableRow(Row):
 def purge_index(name: str) -> models.Index:
     """Return an index that contains only erased rows."""
     return models.Index(fields=["purge_at"], name=name, condition=models.Q(purge_at__isnull=False))
+
+
+def replacement() -> str:
+    """Return a unique text for a column that an erasure must clear and that must stay unique.
+
+    It is random, because API callers can choose such texts, and must not be able to take this one.
+    """
+    return f"erased {uuid4()}"
 
 
 def erased() -> dict[str, Any]:

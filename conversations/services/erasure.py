@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from accounts.models import Mail, StoredAnswer
 from chatbots.models import Chatbot
-from config.database.erasable import ErasableRow, erased
+from config.database.erasable import ErasableRow, erased, replacement
 from config.database.locks import left_if_locked, locking, unlocked_keys
 from conversations.access import ThreadNotFound, lock_thread
 from conversations.models import Lead, Message, OwedReply, Thread, ThreadCount, Visitor
@@ -75,7 +75,7 @@ def erase_visitor(visitor_id: UUID, *, entry: Model | None = None) -> bool:
         keys = _keys(threads)
         _hide(threads)
         # Free the visitor's id, so that API callers can use it for another visitor.
-        contact = {"external_id": f"erased {visitor_id}", "name": "", "email": "", "phone": ""}
+        contact = {"external_id": replacement(), "name": "", "email": "", "phone": ""}
         Visitor.objects.filter(pk=visitor_id).update(**contact, **erased())
         if entry:
             entry.save()

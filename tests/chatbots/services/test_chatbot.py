@@ -122,3 +122,19 @@ def test_a_change_between_reading_and_writing_is_kept(
     assert {name: getattr(changed, name) for name in kept} == kept
     old = "in between" if column == "description" else chatbot.description
     assert described(chatbot) == [[old, "new"]]
+
+
+def test_an_api_caller_can_neither_take_nor_lose_the_name_of_an_erased_chatbot(
+    api: Api, chatbot: Chatbot
+) -> None:
+    here = f"/v1/chatbots/account/{chatbot.account_id}"
+    other, name = ChatbotFactory(account=chatbot.account), f"erased {chatbot.pk}"
+    taken = api.patch(f"{here}/chatbot/{other.pk}", {"name": name})
+    assert taken.status_code == 200
+    assert erase_chatbot(chatbot)
+    own = ChatbotFactory(account=chatbot.account, description="", is_active=False)
+    Chatbot.objects.filter(pk=own.pk).update(name=f"erased {own.pk}")
+    own.refresh_from_db()
+    erase_chatbot(own)
+    with pytest.raises(ChatbotNotFound):
+        update_chatbot(own, {"description": "new"})
