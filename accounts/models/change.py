@@ -1,6 +1,7 @@
 """The audit trail: who changed what. `ChangeManager` creates the entries."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
@@ -20,6 +21,7 @@ from config.runtime.context import current, current_person, current_via
 from config.runtime.logs import masked
 
 KEPT = 500  # how many characters of each value are kept; versions store instructions in full
+MOST = 100  # maximum number of fields in an entry, which bounds its size and the time it takes
 # Masking a value of 1 MiB takes 40 ms, so each value is first cut to this length. A secret that the
 # cut splits might not be masked, but it lies far beyond the characters that are kept.
 MASKED = 8 * KEPT
@@ -44,27 +46,36 @@ def name_of(row: Any) -> str:
     return str(getattr(row, "prefix", "") or getattr(person, "name", "") or row.pk)
 
 
-def shortened(changes: dict[str, Any] | None) -> dict[str, Any]:
-    """Return each field's old and new value, masked and shortened.
-
-    Each key of a JSON object counts as a field.
-    """
-    found: dict[str, Any] = {}
-    for name, change in (changes or {}).items():
+def fields(changes: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the change of each field. Each key of a JSON object counts as a field."""
+    for name, change in changes.items():
         if isinstance(change, dict):  # a change to a many-to-many relation
-            found[name] = change
+            yield name, change
             continue
         old, new = map(document, change)
         if isinstance(old, dict) and isinstance(new, dict):
-            parts = {key: (old.get(key), new.get(key)) for key in [*old, *new]}
-            change_of = {f"{name}.{key}": pair for key, pair in parts.items() if pair[0] != pair[1]}
+            for key in {**old, **new}:
+                if old.get(key) != new.get(key):
+                    yield f"{name}.{key}", (old.get(key), new.get(key))
         else:
-            change_of = {name: tuple(change)}
-        for field, values in change_of.items():
-            kept = [in_trail(value) for value in values]
-            if kept != [None, None]:
-                found[field] = kept
-    return found
+            yield name, change
+
+
+def shortened(changes: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the old and new values of at most MOST fields, masked and shortened.
+
+    If there are more, the last entry is their number.
+    """
+    found: dict[str, Any] = {}
+    more = 0
+    for name, change in fields(changes or {}):
+        if len(found) == MOST:
+            more += 1
+        elif isinstance(change, dict):
+            found[name] = change
+        elif (kept := [in_trail(value) for value in change]) != [None, None]:
+            found[Truncator(name).chars(SHORT)] = kept
+    return found | ({"other fields": [None, f"{more} more"]} if more else {})
 
 
 def document(text: Any) -> Any:

@@ -12,9 +12,10 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import ApiKey, Change, Membership, User
+from accounts.models.change import MOST
 from accounts.services.api_key import issue, revoke, rotate
 from accounts.services.user import delete_user
-from chatbots.models import Chatbot, LlmModel
+from chatbots.models import Appearance, Chatbot, LlmModel
 from chatbots.services.chatbot import erase_chatbot, update_chatbot
 from chatbots.services.llm_model import make_default
 from config.audited import AUDITED, LEFT_OUT
@@ -31,7 +32,7 @@ from webhooks.services import endpoint as endpoints
 pytestmark = pytest.mark.django_db
 
 # Models without an audit trail, by app: messages, deliveries, counts and the service's own records.
-# None means that the app may leave out any model.
+# None means that any of the app's models may lack an audit trail.
 NOT_AUDITED = {
     "accounts": {"Change", "Mail", "StoredAnswer", "Usage"},
     "chatbots": {"Version"},
@@ -161,6 +162,16 @@ def test_each_text_of_a_set_has_its_own_entry(chatbot: Chatbot) -> None:
 def test_long_values_are_truncated(chatbot: Chatbot) -> None:
     row = PersonaFactory(chatbot=chatbot, instructions="x" * 65_535)
     assert len(json.dumps(entries_of(row)[0].changes)) < 2_000
+
+
+def test_an_entry_has_a_limited_number_of_fields(chatbot: Chatbot) -> None:
+    row = Appearance.objects.get(chatbot=chatbot)
+    row.font_family = {f"{n:04}" + "x" * 500: "y" * 500 for n in range(1_000)}
+    row.save()
+    changes = entries_of(row)[-1].changes
+    assert len(json.dumps(changes)) < 100_000
+    assert changes["other fields"] == [None, "900 more"]
+    assert len(changes) == MOST + 1
 
 
 def test_no_secret_and_no_email_address_is_recorded(chatbot: Chatbot) -> None:
