@@ -32,6 +32,7 @@ ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {
     *("request", "status_code"),  # added by Django to its own lines; the access log covers both
 }
 COLORS = re.compile(r"\x1b\[[0-9;]*m")
+LONGEST = 10_000  # characters of a record's text, which can quote a header of any length
 
 
 def masked(text: str) -> str:
@@ -116,10 +117,11 @@ class BoundFilter(logging.Filter):
 
 
 class SecretsFilter(logging.Filter):
-    """Mask secrets in a record's text before any formatter sees it."""
+    """Shorten a record's text, and mask secrets in it, before any formatter sees it."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = masked(record.getMessage()), ()
+        # A secret that the first cut splits may not be masked, so the second cut removes it.
+        record.msg, record.args = masked(record.getMessage()[: 2 * LONGEST])[:LONGEST], ()
         return True
 
 

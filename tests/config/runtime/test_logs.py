@@ -65,6 +65,13 @@ def test_text_that_looks_like_a_secret_is_masked(message: str) -> None:
     assert "****" in written
 
 
+@pytest.mark.parametrize("length", [logs.LONGEST - 50, 2 * logs.LONGEST - 50, 300_000])
+def test_a_long_text_is_cut_and_shows_no_part_of_a_secret(length: int) -> None:
+    written = line("x" * length + f" redis://:{SECRET}@127.0.0.1/0 " + "x" * length)["message"]
+    assert len(written) <= logs.LONGEST
+    assert SECRET[:5] not in written
+
+
 def test_only_the_public_part_of_an_api_key_is_shown() -> None:
     made = keys.make()
     assert line("used %s twice", made.text)["message"] == f"used {made.prefix}**** twice"
