@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run the management command that the arguments name."""
+    """Run the management command given in the arguments."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     try:
         from django.core.management import execute_from_command_line

@@ -20,7 +20,7 @@ COLUMNS = ("pk", "digest", "prefix", "user", "account", "last_used_at")
 
 
 def read_key(*further: Any) -> "QuerySet[ApiKey, tuple[Any, ...]]":
-    """Build the query that finds a working key by its digest, and reads COLUMNS, then `further`."""
+    """Build the query that finds a working key by its digest and reads COLUMNS and `further`."""
     alive = ApiKey.objects.alive(Given("now", DateTimeField()))
     return alive.filter(digest=Given("digest", CharField())).values_list(*COLUMNS, *further)
 
@@ -59,5 +59,5 @@ class BearerAuthentication(BaseAuthentication):
         return Caller(person, account), further
 
     def authenticate_header(self, request: HttpRequest) -> str:
-        """Return the scheme that a 401 response names in `WWW-Authenticate`."""
+        """Return the authentication scheme that a 401 response puts in `WWW-Authenticate`."""
         return "Bearer"

@@ -56,7 +56,7 @@ class Kept(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """The right to run a request. A takeover keeps the row and replaces the holder."""
+    """A claim on a request, which only its holder may run. A takeover replaces the holder."""
 
     row: UUID
     holder: UUID

@@ -57,8 +57,8 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold has no typ
     def subject(self) -> str:
         """Return the key under which failures are counted: the user's id, or else the typed email.
 
-        The database may find the same user by several spellings of an email address. They must all
-        share one count.
+        The database may find the same user by several spellings of an email address. All spellings
+        must share one count.
         """
         name = str(self.cleaned_data.get("username", "")).strip()
         found = User.objects.find(name)

@@ -21,10 +21,10 @@ KEY_ACCOUNT: Any = Given("key_account", UUIDField())
 
 
 def key_and_chatbot(*names: str) -> "QuerySet[ApiKey, tuple[Any, ...]]":
-    """Select a key, whether it gives access to a chatbot, and the named fields of the chatbot.
+    """Select a key, whether it gives access to a chatbot, and the given fields of the chatbot.
 
-    One statement reads all of this, because two would cost more. The fields are None if the chatbot
-    does not exist.
+    A single statement reads all of this, because two would cost more. The fields are None if the
+    chatbot does not exist.
     """
     rows = Chatbot.objects.filter(pk=Given("chatbot", UUIDField())).order_by()
     # Empty if the key is bound to another account.
@@ -35,7 +35,7 @@ def key_and_chatbot(*names: str) -> "QuerySet[ApiKey, tuple[Any, ...]]":
 
 
 def converter(name: str) -> Any:  # Any: a model's field
-    """Return the field that converts a chatbot's column. A foreign key does not convert its own."""
+    """Return the field that converts a column's values; for a foreign key, the field it targets."""
     field: Any = Chatbot._meta.get_field(name)
     return field.target_field if field.is_relation else field
 
@@ -71,8 +71,8 @@ class OpenChatbot(NamedTuple):
 
 
 OPEN = "id", "account_id", "is_active"  # the columns of an OpenChatbot
-# The columns of a Chatbot, in the order of its fields. Those of an erasure are left out, because an
-# erased chatbot is not found.
+# The columns of a Chatbot, in the order of its fields. The erasure columns are left out, because an
+# erased chatbot is never found.
 WHOLE = tuple(
     field.attname
     for field in Chatbot._meta.concrete_fields
@@ -81,7 +81,7 @@ WHOLE = tuple(
 
 
 def whole_chatbot(*values: Any) -> Chatbot:
-    """Make a Chatbot from the values of its columns WHOLE."""
+    """Build a Chatbot from the values of the columns in WHOLE."""
     return Chatbot.from_db(DEFAULT_DB_ALIAS, WHOLE, values)
 
 
@@ -89,7 +89,8 @@ def lock_chatbot(chatbot_id: UUID) -> None:
     """Lock a chatbot until the caller's transaction ends.
 
     Take this lock before writing a row that must be unique within its chatbot. Only one transaction
-    at a time then creates or deletes such rows, and all take their locks in the same order.
+    at a time then creates or deletes such rows, and all transactions take their locks in the same
+    order.
     """
     Chatbot.objects.lock(chatbot_id)
 

@@ -224,8 +224,8 @@ def environment(dotenv: Path) -> tuple[Env, Faults]:
     """Create a reader of environment variables, which take precedence over those in `.env`.
 
     The file's variables are added to the process's environment, because the settings search the
-    environment for the models' API keys. If the file has faults, no variable is added. Returns the
-    reader and the file's faults.
+    environment for the models' API keys. If the file contains errors, no variable is added. Returns
+    the reader and the errors in the file.
     """
     faults = unreadable(dotenv)
     if not faults:
@@ -265,7 +265,7 @@ def header_values(names: dict[str, str]) -> Faults:
 
 
 def refuse(env: Env, faults: Faults) -> None:
-    """Exit with a list of all faults if the environment is invalid. Raises SystemExit."""
+    """Exit with a list of all errors if the environment is invalid. Raises SystemExit."""
     try:
         env.seal()
     except EnvValidationError as error:
@@ -276,6 +276,6 @@ def refuse(env: Env, faults: Faults) -> None:
 
 
 def refusal(faults: Faults) -> SystemExit:
-    """Build the SystemExit whose message lists all faults."""
+    """Build the SystemExit whose message lists all errors."""
     lines = [f"  {name}: {'; '.join(map(str, texts))}" for name, texts in faults.items()]
     return SystemExit("\n".join(["The environment is not valid:", *lines]))

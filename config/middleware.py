@@ -184,7 +184,7 @@ class RequestMiddleware:
         return response
 
     def process_view(self, request: HttpRequest, *_: Any) -> None:
-        """Add the route and the admin's signed-in user to the context of the request."""
+        """Add the route and the admin's signed-in user to the request's context."""
         route = request.resolver_match.route if request.resolver_match else ""
         known = current.get()._replace(route=f"{request.method} /{route}")
         person = getattr(request, "user", None) if route.startswith("admin/") else None

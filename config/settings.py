@@ -234,8 +234,8 @@ if not EMBEDDED:
     options["pool"] = {
         "connection_class": Connection,
         "min_size": 2,
-        # Per process: one for the event loop, and six for the threads, which hold no connection
-        # while waiting for a peer.
+        # Connections per process: one for the event loop, and six for the threads, which hold no
+        # connection while waiting for a peer.
         "max_size": 7,
         "timeout": 15.0,
         # Seconds after which the pool stops trying to open a connection. The next request then
@@ -271,7 +271,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = (
 # number of messages (0 means no limit), because all messages are its own.
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1 if REDIS_URL else 0
 CELERY_WORKER_CONCURRENCY = WORKER_CONCURRENCY
-# How many tasks may reuse a thread's connection. SQLite has no pool to return it to.
+# How many tasks may reuse a thread's connection. SQLite has no pool to return connections to.
 CELERY_DB_REUSE_MAX = 1_000_000_000 if EMBEDDED else 0
 
 # Email

@@ -31,7 +31,7 @@ def given_thread() -> "QuerySet[Thread]":
 
 
 def messages() -> "QuerySet[Message]":
-    """Select all messages. The caller filters them by a thread that it has already found."""
+    """Select all messages, which the calling code filters by a thread that it has already found."""
     return Message.objects.all()
 
 
@@ -62,8 +62,8 @@ LOCKED = prepared(
 def lock_thread(thread_id: UUID, *, chatbot_id: UUID | None = None) -> Thread:
     """Lock a thread and its visitor until the transaction ends, and return the thread.
 
-    Both rows are read under their locks. Raises ThreadNotFound, including when the thread does not
-    belong to the given chatbot.
+    Both rows are read after they are locked. Raises ThreadNotFound, including when the thread does
+    not belong to the given chatbot.
     """
     of_chatbot = chatbot_id is not None
     return present(LOCKED.first(of_chatbot, thread=thread_id, chatbot=chatbot_id))

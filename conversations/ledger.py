@@ -6,8 +6,8 @@ as a message without a delivery.
 A message must have a delivery only if its event was provably due. That is, the account has webhooks
 enabled, the endpoint is active and subscribed, and neither has changed since shortly before the
 message was stored. Earlier configurations are not kept, so it is unknown whether the events of
-other messages were due, and these messages are not checked. Neither are messages that are older
-than the delivery log. The log is assumed to begin with its oldest delivery, but at least one day
+other messages were due, and these messages are not checked. Messages older than the delivery log
+are not checked either. The log is assumed to begin with its oldest delivery, but at least one day
 and at most one retention period ago. Erased conversations and chatbots are not checked. An erased
 delivery can outlive its message, but its content must be gone.
 

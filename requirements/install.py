@@ -24,7 +24,7 @@ NEEDED = ("venv", "ensurepip", "ssl", "sqlite3")
 LOCKS = Path(__file__).resolve().parent
 VENV = LOCKS.parent / ".venv"
 PYTHON = VENV / "bin" / "python"
-# Exists while packages are being installed. An environment that still has it is incomplete.
+# Exists while packages are being installed. An environment that contains this file is incomplete.
 UNFINISHED = VENV / "unfinished"
 # Compiling everything in advance would cost 3 s and 45 MB. Compiling each module when it is first
 # imported costs 1.5 s in all.

@@ -27,7 +27,7 @@ def routes(found: list[Any]) -> Iterator[tuple[str | None, set[str]]]:
 
 
 def arguments(name: str, held: set[str], tenant: Tenant) -> list[dict[str, Any]]:
-    """Return the arguments with which a route opens a tenant's rows, one dict for each row.
+    """Return the arguments for a route that opens a tenant's rows, one dict for each row.
 
     If the tenant has no row of the model that the route shows, any other row of that model is used.
     Asserts that the route's parameters are known.

@@ -3,12 +3,12 @@
     python -m tests.conformance            write the page
     python -m tests.conformance --check    fail if a rule has no test or the page is out of date
 
-The page also lists what the service does where the specification leaves something open: its
-choices. The rules come from docs/specification-index.toml, and the choices from the tables in
+The page also lists the service's choices: what it does where the specification leaves something
+open. The rules come from docs/specification-index.toml, and the choices from the tables in
 docs/open-points.md (the ledger). The tests are not run: their source files are searched for
 markers. A marker on a test's module, class or function names what the test proves. If a marker
-names a heading that has rules, the test is listed for the heading, but does not count as a proof
-of any single rule.
+names a heading that has rules, the test is listed for the heading, but does not count as a proof of
+any single rule.
 """
 
 import argparse
@@ -28,7 +28,7 @@ CHOICES = "## Additions"  # the heading after the ledger's tables of choices
 
 @dataclass(frozen=True)
 class Choice:
-    """An open point: what the service does there, and the code that decides it (file and name)."""
+    """An open point, what the service does about it, and the file and name of the deciding code."""
 
     id: str
     does: str
@@ -37,7 +37,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule under a heading. A heading that lists no rules gets one, named after the heading."""
+    """A rule under a heading. A heading that lists no rules gets one, with the heading's name."""
 
     id: str
     text: str
@@ -75,7 +75,7 @@ def read_index(path: Path) -> tuple[Heading, ...]:
 
 
 def read_ledger(path: Path) -> dict[str, Choice]:
-    """Read the open points. Returns them by id."""
+    """Read the open points, and return them keyed by id."""
     table, _, _ = path.read_text().partition(CHOICES)
     found = (match for line in table.splitlines() if (match := ROW.match(line)))
     return {
@@ -86,7 +86,7 @@ def read_ledger(path: Path) -> dict[str, Choice]:
 
 
 def collect(folder: Path) -> Iterator[Proof]:
-    """Find every test below a folder. Yields each with the rules that it proves."""
+    """Find every test below a folder. Yields each test with the rules that it proves."""
     for path in sorted(folder.rglob("test_*.py")):
         module = ast.parse(path.read_text(), filename=str(path))
         known = {name: _named([value]) for name, value in _assignments(module)}

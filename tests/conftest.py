@@ -87,7 +87,7 @@ def pytest_collection_finish() -> None:
 
 
 class Api:
-    """A client that calls the API. It sends JSON bodies, and its API key if it has one."""
+    """A client that calls the API with JSON bodies and, if it has one, its API key."""
 
     def __init__(self, key: str | None) -> None:
         self.key = key
@@ -121,7 +121,7 @@ class Api:
 
 
 def caller(user: Any) -> Api:
-    """Issue a key for a user. Returns a caller that uses it."""
+    """Issue a key for a user. Returns a caller that uses the key."""
     with out_of_trail():
         return Api(keys.issue(user)[1])
 

@@ -1,7 +1,7 @@
 """Choose the database and cache for the tests, before Django reads its settings.
 
-These are the servers that TEST_DATABASE_URL and TEST_REDIS_URL name. If neither is set, the tests
-use the embedded default: SQLite, without Redis. The variables that this module sets override the
+The tests use the servers that TEST_DATABASE_URL and TEST_REDIS_URL name or, if neither is set, the
+embedded default: SQLite, without Redis. The variables that this module sets override the
 developer's environment and .env.
 """
 

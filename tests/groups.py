@@ -1,9 +1,9 @@
 """Skip or fail tests that need a missing tool, and report how many were skipped for each tool.
 
-This is a pytest plugin, which conftest.py names in `pytest_plugins`. A test that calls
+This is a pytest plugin, which conftest.py lists in `pytest_plugins`. A test that calls
 `needs("chromium")` gets the path of the tool. On a machine without the tool, such tests are
-skipped, and the last lines of the run name the tool. With REQUIRE_ALL_GROUPS=1, as in CI, they
-fail instead.
+skipped, and the last lines of the run name the tool. With REQUIRE_ALL_GROUPS=1, as in CI, these
+tests fail instead.
 """
 
 import os
@@ -26,7 +26,7 @@ REASON = re.compile(r"needs (\S+), which is not on this machine")
 
 
 def needs(tool: str) -> str:
-    """Return a tool's path. If it is missing, skip or fail the calling test, fixture or module."""
+    """Return a tool's path. If there is none, skip or fail the calling test, fixture or module."""
     for command in TOOLS.get(tool, (tool,)):
         if path := shutil.which(command):
             return path

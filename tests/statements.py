@@ -1,8 +1,8 @@
 """Record the SQL statements that reach the database.
 
-On PostgreSQL, they are read from the message trace of libpq, its client library; on SQLite, they
-come from a trace callback. Unlike Django's query log, this also records prepared statements, which
-bypass Django's cursor.
+On PostgreSQL, the statements are read from the message trace of its client library, libpq; on
+SQLite, they come from a trace callback. Unlike Django's query log, this also records prepared
+statements, which bypass Django's cursor.
 """
 
 import re

@@ -19,7 +19,7 @@ from webhooks.models.delivery import State
 
 
 def tell_owners() -> None:
-    """Email the owner of each endpoint that keeps failing, or works again after such an email.
+    """Email the owner of each endpoint that keeps failing, or works again after a failure email.
 
     An endpoint keeps failing if it failed, and failed again at least WEBHOOK_FAILURE_MAIL_AFTER
     later, with no success in between. Each email is stored in the transaction that sets or clears
@@ -51,7 +51,7 @@ def tell_owners() -> None:
 
 
 def tell_that_it_fails(endpoint: Endpoint) -> None:
-    """Email the owner that an endpoint keeps failing. Runs inside the caller's transaction."""
+    """Tell the owner by email that an endpoint keeps failing, in the caller's transaction."""
     since = in_utc(endpoint.failing_since)
     tell_owner(
         endpoint.chatbot.account,
@@ -69,7 +69,7 @@ def tell_that_it_fails(endpoint: Endpoint) -> None:
 
 
 def tell_that_it_works(endpoint: Endpoint) -> None:
-    """Email the owner that an endpoint works again. Runs inside the caller's transaction."""
+    """Tell the owner by email that an endpoint works again, in the caller's transaction."""
     tell_owner(
         endpoint.chatbot.account,
         subject=f"{endpoint.chatbot.name}: the webhook works again",

@@ -1,4 +1,4 @@
-"""Sign requests, so that receivers can verify their origin. Reads no settings and no database."""
+"""Sign requests, so that receivers can verify their origin. Needs no settings and no database."""
 
 import hashlib
 import hmac
@@ -21,7 +21,7 @@ def headers(body: bytes, secret: str) -> dict[str, str]:
 
 
 def headers_of(*, token: str, signature: str) -> dict[str, str]:
-    """Return the headers with these two values, which may be placeholders.
+    """Return the headers with the given token and signature, which may be placeholders.
 
     Specification: Request headers.
     """

@@ -57,7 +57,7 @@ def prune(claim: str) -> None:
 @shared_task(acks_late=True, ignore_result=True)
 def tell_owners(claim: str) -> None:
     """Once a minute, email the owners of webhooks that keep failing or have recovered."""
-    # Mark this run as finished first. If it dies, the next run finds the remaining endpoints.
+    # Mark this run as finished first. If this run dies, the next finds the remaining endpoints.
     next_due = timezone.now() + timedelta(minutes=1)
     if PeriodicWork.objects.finish(TELL_OWNERS, claim, next_due=next_due):
         notifications.tell_owners()
@@ -67,8 +67,8 @@ def tell_owners(claim: str) -> None:
 def advance_retry_jobs() -> None:
     """Request the next attempts of running retry jobs, once a second.
 
-    While sending is off, the jobs wait. If they did not, all their retries would be sent together
-    when sending resumes.
+    While sending is off, the jobs wait. Otherwise, all their retries would be sent together when
+    sending resumes.
     """
     if settings.SENDING:
         retry_job.advance()

@@ -34,8 +34,8 @@ NOT_ROTATABLE = "{} cannot be rotated: it is not a working key, or it has alread
 def holders(request: HttpRequest) -> "QuerySet[User]":
     """Return the active people whose keys, names and sign-in times the signed-in person may see.
 
-    A superuser may see those of all active people. Other staff may see their own, and those of
-    people who are not superusers and belong only to accounts that the staff member manages.
+    Superusers may see all active people. Other staff may see themselves, and people who are not
+    superusers and belong only to accounts that the staff member manages.
     """
     user = person(request)
     people = User.objects.filter(is_active=True)
@@ -241,7 +241,7 @@ class ApiKeyAdmin(ScopedAdmin):
         )
 
     def issue(self, request: HttpRequest, given: dict[str, Any]) -> HttpResponse:
-        """Issue a key. Show the person's own key, and leave any other for its owner to collect."""
+        """Issue a key. If the person issued it for someone else, the owner collects it later."""
         owner: User = given.pop("user")
         del given["email"]
         if owner == person(request):

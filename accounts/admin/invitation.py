@@ -24,7 +24,7 @@ class InvitationForm(StandingForm):
         widgets = {"email": UnfoldAdminEmailInputWidget}
 
     def clean(self) -> dict[str, Any] | None:
-        """Refuse members, people already invited, and any invitation beyond the email limit.
+        """Reject members, people already invited, and invitations beyond the email limit.
 
         If two requests race, the unique constraint rejects one of them.
         """

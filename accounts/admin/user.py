@@ -59,8 +59,8 @@ class PersonChangeForm(ConflictForm):
 class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the stubs' own generics
     """Superusers create and change people. Managers see the people in their accounts.
 
-    Managers see each person's email address. They see the name and times only if they manage all
-    of the person's accounts.
+    Managers see each person's email address. They see the name and timestamps only if they manage
+    all of the person's accounts.
     """
 
     key = ("email", "id")
@@ -112,7 +112,7 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
         return self.search_fields if person(request).is_superuser else self.search_fields[:1]
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
-        """Show managers the name and times only if they manage all of the person's accounts."""
+        """Show managers the name and timestamps only if they manage all the person's accounts."""
         if person(request).is_superuser:
             return super().get_fieldsets(request, obj)
         if obj and holders(request).filter(pk=obj.pk).exists():
@@ -122,7 +122,7 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
-        """Show the history only if the person may see the user's name and times."""
+        """Show the history only if the person may see the user's name and timestamps."""
         shown = self.get_object(request, unquote(object_id))
         if shown and not holders(request).filter(pk=shown.pk).exists():
             raise PermissionDenied

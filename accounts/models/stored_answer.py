@@ -29,7 +29,7 @@ class StoredAnswer(models.Model):
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
     class Meta:
-        indexes = [  # the first contains `size`, so the sum for an account reads only the index
+        indexes = [  # the first index includes `size`, so an account's total needs no table reads
             models.Index(fields=["account", "created_at", "size"], name="answers_of_an_account"),
             models.Index(
                 fields=["thread_id"],

@@ -17,8 +17,8 @@ def invite(invitation: Invitation) -> None:
 def accept(invitation: Invitation) -> bool:
     """Make the invited person a member.
 
-    Returns False if the invitation has been accepted or withdrawn. Also returns False if the
-    database matches its email address to a user with a different one.
+    Returns False if the invitation has been accepted or withdrawn, or if the user that the database
+    finds for the invited email address has a different address.
     """
     with transaction.atomic():
         still_there = Invitation.objects.select_for_update().filter(pk=invitation.pk)

@@ -56,8 +56,8 @@ class Erasing(ScopedAdmin):
     """Base for admin pages whose rows are deleted by a service, after confirmation."""
 
     consequences: tuple[str, ...] = ()
-    # The page does not list the rows of these relations. They are kept, are settings of the deleted
-    # row, or contain only statistics.
+    # The page does not list the rows of these relations, because they are kept, are settings of the
+    # deleted row, or contain only statistics.
     uncounted: tuple[str, ...] = ()
     asks_for_name = False
 

@@ -79,7 +79,7 @@ class AccountFilter(RowFilter):
         return super().find_relation(Chatbot)
 
     def rows(self, request: HttpRequest, model_admin: ModelAdmin) -> "QuerySet[Any]":
-        """Return all accounts. Only superusers can choose from them."""
+        """Return all accounts, from which only superusers can choose."""
         return Account.objects.all()
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:

@@ -37,7 +37,7 @@ BEGINS, NARROW = beginning_name("chatbot"), "narrow"
 
 
 class NamedChatbot(forms.ModelChoiceField[Chatbot]):
-    """Offers chatbots by their names, with the names of their accounts."""
+    """Offers chatbots, each labeled with its name and its account."""
 
     def label_from_instance(self, row: Chatbot) -> str:
         """Add the account, because chatbots of different accounts may have the same name."""

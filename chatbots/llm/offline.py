@@ -146,7 +146,7 @@ def _courtesy(asked: str) -> str:
 
 
 def _sentences(facts: str) -> list[str]:
-    """Split facts into distinct sentences, in linear time. Drops those that instruct the bot."""
+    """Split facts into distinct sentences, in linear time. Drops instructions to the bot."""
     parts = (part for line in facts.splitlines() for part in SENTENCE_ENDS.split(line.strip()))
     return [part for part in dict.fromkeys(parts) if part and not ORDER.match(part)]
 

@@ -20,14 +20,14 @@ from config.database.prepared import Given, insert, prepared_delete
 from config.database.row import Row, save_changes
 from config.runtime.context import current_person, current_via
 
-NEWEST_KEPT = 200  # versions of each row
+NEWEST_KEPT = 200  # number of newest versions kept for each row
 
 
 class Version(Row):
     """A row's content after one change, and who made the change. The content is never modified.
 
-    `row_id` is not a foreign key, because versions outlive their row. Deleting the chatbot deletes
-    them.
+    `row_id` is not a foreign key, because versions outlive their row. Deleting a chatbot deletes
+    its versions.
     """
 
     chatbot = models.ForeignKey(

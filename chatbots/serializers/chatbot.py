@@ -92,7 +92,7 @@ class ChatbotInput(Shape):
     """A new chatbot."""
 
     name = like(Chatbot, "name", help_text="Unique within the account.")
-    description = Text(max_length=50)  # an update accepts longer ones: see ChatbotChanges
+    description = Text(max_length=50)  # an update accepts longer text: see ChatbotChanges
 
 
 class ChatbotChanges(Shape):

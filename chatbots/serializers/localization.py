@@ -1,4 +1,4 @@
-"""The wire format of a set of interface texts, completed with the shipped texts."""
+"""The wire format of a set of interface texts, with shipped texts in place of missing ones."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache

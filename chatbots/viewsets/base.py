@@ -53,7 +53,7 @@ class CallerViewSet(IdempotentViewSet):
     found: list[Any]  # read by KEY_AND_CHATBOT; empty if the path has no well-formed chatbot id
 
     def authenticate(self, request: HttpRequest, **names: str) -> None:
-        """Set the caller and `found`, both read by one statement. Raises InvalidKey."""
+        """Read the caller and `found` with a single statement. Raises InvalidKey."""
         authentication, chatbot_id = BearerAuthentication(), names.get("chatbot_id", "")
         if Identifier.FORM.fullmatch(chatbot_id):
             known = authentication.authenticate(
@@ -63,8 +63,8 @@ class CallerViewSet(IdempotentViewSet):
             known = authentication.authenticate(request)
         self.caller, self.found = known
 
-    def open_chatbot(self, *, account_id: str | None = None) -> Any:  # Any: as make_chatbot returns
-        """Return the path's chatbot, as `make_chatbot` makes it, if the key gives access to it.
+    def open_chatbot(self, *, account_id: str | None = None) -> Any:  # Any: see make_chatbot
+        """Return the path's chatbot, built by `make_chatbot`, if the key gives access to it.
 
         Raises ChatbotForbidden, or ChatbotNotFound if the chatbot does not exist or is not in the
         given account.

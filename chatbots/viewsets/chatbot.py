@@ -1,4 +1,4 @@
-"""Chatbots, by account and by caller. Specification: Endpoints, Chatbots."""
+"""An account's chatbots, and those that a caller may use. Specification: Endpoints, Chatbots."""
 
 from collections import defaultdict
 from typing import Any

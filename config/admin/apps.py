@@ -14,7 +14,7 @@ class AdminConfig(SimpleAdminConfig):
     """Loads no pages at startup, because workers and most commands never use any."""
 
     def ready(self) -> None:
-        """Register the system checks of the admin."""
+        """Register the admin's system checks."""
         register(check_dependencies, Tags.admin)
         register(check_pages, Tags.admin)
 

@@ -41,7 +41,7 @@ class ConflictForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only i
 
     def mark_of(self, row: Any) -> str:
         """Return the time of the row's last save, as text. Empty for a new row."""
-        saved: datetime | None = getattr(row, "updated_at", None)  # read-only rows may lack it
+        saved: datetime | None = getattr(row, "updated_at", None)  # may be absent on read-only rows
         return "" if row._state.adding or saved is None else saved.isoformat()
 
     def values_of(self, row: Model) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class ConflictForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only i
     def report(self, stored: Model) -> None:
         """Show the saved value of each field that differs, and let the next save replace it."""
         self.initial = {**self.initial, **self.values_of(stored)}
-        vars(self).pop("changed_data", None)  # was computed from values read before the lock
+        vars(self).pop("changed_data", None)  # computed from values read before the lock
         differing = list(self.changed_data)
         if not differing:
             return
@@ -85,7 +85,7 @@ class ConflictForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only i
             self.add_error(name, FIELD_CONFLICT.format(saved))
 
     def in_words(self, name: str) -> str:
-        """Return the saved value of a field as text."""
+        """Return a field's saved value as text."""
         field, value = self.fields[name], self.initial.get(name)
         if isinstance(field, forms.BooleanField):
             return "on" if value else "off"

@@ -60,7 +60,7 @@ def previous_page(request: HttpRequest) -> str:
 class AdminErrorsMiddleware:
     """Replace error responses below /admin/ with an error page, unless they are already pages.
 
-    The page needs neither a session nor the database, so it works when they fail.
+    The page needs neither a session nor the database, so it works even when they fail.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -87,7 +87,7 @@ class AdminErrorsMiddleware:
         }
         response.content = render_to_string("admin/error.html", context)
         response["Content-Type"] = "text/html; charset=utf-8"
-        response["Content-Length"] = str(len(response.content))  # replaces the length of the JSON
+        response["Content-Length"] = str(len(response.content))  # replaces the JSON body's length
         response["Cache-Control"] = "no-store"
         return response
 

@@ -135,7 +135,7 @@ def rows_after(rows: "QuerySet[Any]", key: tuple[str, ...], given: str | None) -
 
 
 def whole_id(text: str) -> UUID | None:
-    """Parse a search text as a complete id; None if it is not a uuid."""
+    """Parse a search term as a complete id; None if it is not a uuid."""
     try:
         return UUID(text.strip())
     except ValueError:

@@ -1,4 +1,4 @@
-"""The form field for long texts."""
+"""The form field for long text."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from django import forms
 
 
 class TextLines(forms.CharField):
-    """A text with LF line breaks, as in the API. Browsers submit CRLF."""
+    """Text with LF line breaks, as in the API. Browsers submit CRLF."""
 
     def to_python(self, value: Any) -> str | None:
         """Return the text with LF line breaks."""

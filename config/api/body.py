@@ -31,7 +31,7 @@ def declared_length(request: HttpRequest) -> int:
     """Return the body length that the web server reports, or 0 if it is missing or invalid."""
     try:
         return int(request.META.get("CONTENT_LENGTH") or 0)
-    except ValueError:  # Django then reads nothing
+    except ValueError:  # Django treats an invalid length as 0, too
         return 0
 
 
@@ -91,7 +91,7 @@ def bound_values(text: str) -> None:
 
 
 def parse(raw: bytes) -> Any:
-    """Parse a JSON text. Raises InvalidRequest if it is not JSON or exceeds our limits."""
+    """Parse a body as JSON. Raises InvalidRequest if it is not JSON or exceeds our limits."""
     try:
         text = raw.decode("utf-8")
         bound_values(text)

@@ -27,7 +27,7 @@ class Outage:
     """
 
     def __init__(self, check: Callable[[], None], errors: tuple[type[Exception], ...]) -> None:
-        self.check, self.errors = check, errors  # if the cache is down, `check` raises one of them
+        self.check, self.errors = check, errors  # `check` raises one of `errors` in an outage
         self.lock = threading.Lock()
         self.under_way = False
 

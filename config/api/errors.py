@@ -1,4 +1,4 @@
-"""API errors. Only this module builds their bodies.
+"""API errors. Only this module builds error bodies.
 
 Specification: Errors, Response envelope.
 """

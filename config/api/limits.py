@@ -174,7 +174,7 @@ class Counted(NamedTuple):
 def increment(*calls: tuple[str, str, Rate]) -> Sequence[Counted | None]:
     """Count a call in the current window of each limit. The results are None if the cache is down.
 
-    The windows of each key have their own offset, so that they do not all begin at once.
+    Each key's windows have their own offset, so that not all windows begin at once.
     """
     if outage.under_way:
         return [None] * len(calls)
@@ -222,7 +222,7 @@ def count(name: str, key: object, rate: Rate | None) -> None:
 
 
 class Call:
-    """The counts of a request. They stay valid if the request starts again in another thread."""
+    """A request's counts. They stay valid if the request starts again in another thread."""
 
     def __init__(self) -> None:
         self.counted: dict[str, Counted | None] = {}  # by the name of the limit
@@ -231,11 +231,11 @@ class Call:
 
 
 def count_address(request: HttpRequest, address: str) -> None:
-    """Count a request by its address, and by its probable user. Raises TooManyRequests.
+    """Count a request against the limits of its address and probable user. Raises TooManyRequests.
 
-    A call is counted by its address before its key is checked, when its user is not known yet. But
-    a process remembers the users of recent keys, so it can count a call by address and by user in
-    one round trip. Unless `count_user` confirms the user's count, `settle` undoes it.
+    The address's limit applies before the key is checked, when the user is not known yet. But a
+    process remembers the users of recent keys, so it can count a call against both limits in one
+    round trip. Unless `count_user` confirms the user's count, `settle` undoes it.
     """
     call, rate, of_user = request.META[CALL], settings.RATE_LIMIT_IP, settings.RATE_LIMIT_USER
     if not rate:
@@ -255,7 +255,7 @@ def count_address(request: HttpRequest, address: str) -> None:
 
 
 def count_user(request: HttpRequest, user: object) -> None:
-    """Count a request by its user, whose key is valid. Raises TooManyRequests."""
+    """Count a request with a valid key against its user's limit. Raises TooManyRequests."""
     call, rate = request.META[CALL], settings.RATE_LIMIT_USER
     if not rate:
         return

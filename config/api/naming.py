@@ -2,7 +2,7 @@
 
 
 def camel(name: str) -> str:
-    """Convert a Python name to its name in JSON: `created_at` to `createdAt`."""
+    """Convert a Python name to its JSON name: `created_at` to `createdAt`."""
     first, _, rest = name.partition("_")
     return first + capitalized(rest)
 

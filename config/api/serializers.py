@@ -55,7 +55,7 @@ class Shape(serializers.Serializer[Any]):
     default_error_messages = wire.expected("object")
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """Give the fields their JSON names. The source of a field defaults to its Python name."""
+        """Give the fields their JSON names. A field's source defaults to its Python name."""
         renamed = {}
         for name, field in super().get_fields().items():
             outside = camel(name)

@@ -46,8 +46,8 @@ class Inline:
     def begin(self) -> float:
         """Begin a request on the event loop's thread, and return its start time.
 
-        Raises MustWait during a pause. The request's database and cache calls raise it, too, rather
-        than wait beyond the first LONGEST seconds.
+        Raises MustWait during a pause. The request's database and cache calls also raise MustWait
+        rather than wait beyond the first LONGEST seconds.
         """
         now = time.monotonic()
         if now < self.paused_until:

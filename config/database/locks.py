@@ -26,8 +26,8 @@ from config.database.connections import configure_sessions
 from config.stop_signal import worker_is_stopping
 
 WORKER_LOCK_TIMEOUT = "300ms"
-# A web process has few connections. If requests waited longer for a locked row, they could hold all
-# of them, and every other request would wait for a connection.
+# A web process has few connections. If requests waited longer for locked rows, they could hold all
+# the connections, and every other request would have to wait for one.
 WEB_LOCK_TIMEOUT = "1s"
 BATCH = 1_000
 PAUSES = (0.1, 0.3, 1.0, 2.0)  # seconds between attempts to write; the last pause repeats

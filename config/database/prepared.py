@@ -81,7 +81,7 @@ class Prepared(Generic[ResultT]):
         return self.execute(shape, given)[0]
 
     def first(self, *shape: Any, **given: Any) -> ResultT | None:
-        """Return the first row or None. A queryset that can match many rows needs its own slice."""
+        """Return the first row or None. If many rows can match, slice the queryset."""
         rows = self.rows(*shape, **given)
         return rows[0] if rows else None
 
@@ -254,8 +254,8 @@ def update_columns(
 ) -> None:
     """Save only the named columns of a row.
 
-    Raises DatabaseError if the row no longer exists. With `old`, also raises it if a column no
-    longer has the value given there; the error's text then contains HAS_CHANGED.
+    Raises DatabaseError if the row no longer exists. With `old`, also raises DatabaseError,
+    with HAS_CHANGED in its text, if a column no longer has the value in `old`.
     """
     given = changed(row, names)
     values = {f"old {name}": value for name, value in old.items()} | new(given)

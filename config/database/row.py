@@ -13,7 +13,7 @@ from config.database.trail import is_audited, record_update
 
 
 class Row(models.Model):
-    """A row with a uuid and the times of its creation and its last change."""
+    """A row with a uuid, and the times when it was created and last changed."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -110,7 +110,7 @@ class Insert:
 
     @staticmethod
     def place(row: int, attribute: str) -> str:
-        """Return the name under which to supply a row's attribute. Rows are counted from 0."""
+        """Return the name under which to supply a row's attribute. Rows are numbered from 0."""
         return f"{row}.{attribute}"
 
 

@@ -1,9 +1,9 @@
 """Prevent server-side request forgery: restrict the addresses that webhooks may reach.
 
 Webhooks may reach public addresses and the networks that the operator allows. `check_url` checks a
-URL's text when it is saved, so that the user learns of a fault immediately. It does not stop DNS
-rebinding, where a name later resolves to another address. `judge` does: on every attempt, the
-transport calls it with every address that the host's name resolves to.
+URL's text when it is saved, so that the user learns of errors immediately. It does not stop DNS
+rebinding, where a name later resolves to another address. `judge` stops it: on every attempt, the
+transport calls `judge` with every address that the host's name resolves to.
 """
 
 import ipaddress
@@ -63,7 +63,7 @@ def judge(address: Address) -> None:
 
 
 def check_url(url: str) -> None:
-    """Check that webhooks can and may be sent to a URL. Raises ValueError naming the broken rule.
+    """Check that a URL is valid and allowed for webhooks. Raises ValueError naming the broken rule.
 
     A name that resolves to a forbidden address passes, because names are resolved only
     when a webhook is sent. Specification: Events, rule 3.

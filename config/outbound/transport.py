@@ -1,8 +1,9 @@
 """HTTP with `requests` under one total deadline, for webhooks and for model clients.
 
 A session with a `judge` prevents DNS rebinding, a route to server-side request forgery. Before
-every request, it judges the addresses that the host's name resolves to, and connects only to one of
-them. The Host header, the TLS server name and the certificate check still use the name.
+every request, `judge` checks the addresses that the host's name resolves to, and the session
+connects only to one of them. The Host header, the TLS server name and the certificate check still
+use the name.
 """
 
 import http.client
@@ -52,7 +53,7 @@ logging.getLogger("urllib3").setLevel(logging.ERROR)
 class LastRequest(threading.local):
     """How this thread's last request was sent. The caller resets `repeated` before sending."""
 
-    repeated = False  # whether it was sent again because the peer had closed the kept connection
+    repeated = False  # whether the request was resent because the peer had closed the connection
 
 
 last_request = LastRequest()
@@ -111,7 +112,7 @@ class _Answer(http.client.HTTPResponse):
 
 
 class _Connection(HTTPConnection):
-    """A connection to one of a host's addresses, reused only while the host still has it."""
+    """A connection to one of a host's addresses, reused only while the host keeps that address."""
 
     response_class = _Answer
     sock: Any  # urllib3 declares a plain socket; ours is a TcpSocket or a TlsSocket
@@ -131,7 +132,7 @@ class _Connection(HTTPConnection):
     def went_stale(self) -> bool:
         """Return whether a kept socket was closed immediately, before a byte was received.
 
-        A peer that closes it later may have read the request and acted on it.
+        A peer that closes the socket later may have read the request and acted on it.
         """
         ended_at_once = time.monotonic() - self.began < AT_ONCE
         return self.kept is not None and self.kept.heard < self.began and ended_at_once

@@ -1,4 +1,4 @@
-"""Django's debug error page, without the secrets of the environment.
+"""Django's debug error page, without the environment's secrets.
 
 Django hides settings by name. It still shows a driver's connection arguments, URLs that contain a
 password, and the environment if the web server passes it on.
@@ -28,7 +28,7 @@ class MaskingReporter(ExceptionReporter):
 
 
 def secrets() -> Iterator[str]:
-    """Yield the secrets of the environment, with passwords also in their URL-encoded form."""
+    """Yield the environment's secrets, with passwords also in their URL-encoded form."""
     yield settings.SECRET_KEY
     yield from settings.ENCRYPTION_KEYS
     yield from settings.LLM_KEYS.values()
@@ -37,7 +37,7 @@ def secrets() -> Iterator[str]:
 
 
 def passwords_of_urls() -> Iterator[str]:
-    """Yield the passwords in the URLs of the database and Redis, decoded."""
+    """Yield the decoded passwords from the database and Redis URLs."""
     for url in (settings.DATABASE_URL, settings.REDIS_URL):
         parts = urlsplit(url)
         yield unquote(parts.password or "")

@@ -77,7 +77,7 @@ def write_a_row() -> None:
 
 
 def write_to_file() -> None:
-    """Increment the unused `user_version` of the embedded database.
+    """Increment the embedded database's unused `user_version`.
 
     If a row were updated without being changed, SQLite would write nothing. If another process is
     writing, this function writes nothing, because the database evidently accepts writes. Raises
@@ -96,7 +96,7 @@ def write_to_file() -> None:
 
 
 def broker_answers() -> bool:
-    """Return whether the broker answers. Without Redis it is in-process, so it always does."""
+    """Return whether the broker answers. Without Redis, it is in-process and always answers."""
     if not settings.REDIS_URL:
         return True
     import redis  # a large library, loaded only if Redis is used

@@ -59,7 +59,7 @@ class FileLife:
         self.file: Any = None
 
     def hold(self) -> None:
-        """Lock the file. Raises AnotherWorker if another process holds it."""
+        """Lock the file. Raises AnotherWorker if another process holds the lock."""
         if self.file:
             return
         try:
@@ -93,7 +93,7 @@ class DatabaseLife:
         self.own = psycopg.connect(**connection.get_connection_params(), autocommit=True)
         outage.watch(self.own)
         # The lock is shared, because the server may not have noticed yet that our old session is
-        # broken. The lock of that session must not block this one.
+        # broken. That session's lock must not block this one.
         self.own.execute("SELECT pg_advisory_lock_shared(%s, %s)", (NAMESPACE, int(ME)))
         self.since = time.monotonic()
 

@@ -20,7 +20,7 @@ from webhooks.models import Delivery
 from webhooks.models.delivery import State
 
 PAGE = 50
-LINKED = 4_000  # maximum length of a text to search for links; the search is slow
+LINKED = 4_000  # maximum length of text that is searched for links; the search is slow
 OTHER_THREADS = 5
 COUNTED = 100  # maximum number of a thread's deliveries to count
 
@@ -87,7 +87,7 @@ class Bubble:
 
     @property
     def made_by(self) -> str:
-        """Name a reply's model and the time it took, or the reason for a fallback."""
+        """Return a reply's model and response time, or the reason for a fallback."""
         message = self.message
         if message.fallback_reason:
             return f"fallback message: {message.fallback_reason}"

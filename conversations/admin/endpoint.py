@@ -14,7 +14,7 @@ from webhooks.models import Endpoint
 
 @admin.register(Endpoint)
 class CountedEndpointAdmin(EndpointAdmin):
-    """Webhooks by chatbot, each with its deliveries per hour."""
+    """Each chatbot's webhook, with its deliveries per hour."""
 
     def hours(self, chatbot_id: UUID) -> list[Hour]:
         """Count a chatbot's deliveries in each of the last 24 hours, oldest first."""

@@ -1,7 +1,7 @@
 """The home page's figures for a time span, limited to the chatbots that the user may see.
 
-The counts of past hours are read from Activity, and the hours that it does not have yet are counted
-live. Neither gets slower as the total number of messages or deliveries grows.
+The counts for past hours are read from Activity, and hours that are not stored there yet are
+counted live. Neither step gets slower as the total number of messages or deliveries grows.
 """
 
 import json
@@ -121,7 +121,7 @@ def read(span: Span, now: datetime, chatbots: list[UUID] | None) -> Figures:
 def stored(
     span: Span, since: datetime, now: datetime, chatbots: list[UUID] | None
 ) -> dict[tuple[int, datetime], Counter[str]]:
-    """Read the stored counts of hours and, if a bucket is a day, the stored counts of days.
+    """Read the stored hourly counts and, if a bucket is a day, the stored daily counts.
 
     Each key is a period's length in hours and its start.
     """

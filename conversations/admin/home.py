@@ -87,7 +87,7 @@ def cards(request: HttpRequest, choice: Choice, figures: Figures) -> list[Card]:
 def waiting_visitors(request: HttpRequest, choice: Choice) -> tuple[int, str]:
     """Return how many visitors are waiting for an agent, up to CAP, and the longest wait.
 
-    If no account or chatbot is chosen, the menu shows the same count and needs no query of its own.
+    If no account or chatbot is chosen, the menu reuses this count, so it needs no query of its own.
     """
     found = waiting(rows(request, Thread)).order_by("waiting_since", "id")
     if choice.narrowed:

@@ -1,7 +1,7 @@
 """The inbox's filters, which also apply when the page polls for changes.
 
 The tag filter keeps only the newest threads that match, and the lead filter only the threads of the
-newest leads. To bound its cost, each of the two keeps at most NEWEST_KEPT threads.
+newest leads. To bound the cost, each of these two filters keeps at most NEWEST_KEPT threads.
 """
 
 from collections.abc import Callable
@@ -93,7 +93,7 @@ def applied(request: HttpRequest, rows: ThreadQuerySet) -> ThreadQuerySet:
 
 
 class Kept(SimpleListFilter):
-    """Base class of these filters. Each applies the function that KEPT has for its parameter."""
+    """Base class of these filters. Each applies the function in KEPT for its parameter."""
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         """Select the threads that match."""

@@ -45,7 +45,7 @@ LAST = "last"  # in a query string: the user's last view, or "waiting" if there 
 
 
 def chosen(name: str | None) -> str:
-    """Return the name of the view that a query string names, or of the default view."""
+    """Return the name of the view that a query string selects, or of the default view."""
     return "waiting" if name == LAST else name if name in VIEWS else DEFAULT_VIEW
 
 
@@ -59,8 +59,8 @@ def slices(
 ) -> "QuerySet[Any, Any]":
     """Read several slices of threads in one query. Each row begins with the name of its slice.
 
-    SQLite does not allow LIMIT in a part of a UNION. So the LIMIT of each part is in a subquery
-    that selects the ids.
+    SQLite does not allow LIMIT in a part of a UNION, so each part has its LIMIT in a subquery that
+    selects the ids.
     """
     named = [
         Thread.objects.filter(pk__in=rows.values("pk"))

@@ -11,7 +11,7 @@ Key = tuple[UUID, int]  # a row's id and a version's number
 
 
 def explained(messages: Iterable[Message]) -> dict[UUID, list[str]]:
-    """Return the lines that explain each AI message, by its id. Costs at most one query."""
+    """Return the lines that explain the AI messages, by message id. Costs at most one query."""
     origins = [one.origin for one in messages if hasattr(one, "origin")]
     names = _names({key for origin in origins for key in _keys(origin)})
     return {origin.message_id: list(_lines(origin, names)) for origin in origins}
@@ -27,7 +27,7 @@ def _keys(origin: ReplyOrigin) -> Iterator[Key]:
 
 
 def _names(keys: set[Key]) -> dict[Key, str]:
-    """Read the titles that rows had at these versions."""
+    """Read the titles of the rows in these versions."""
     if not keys:
         return {}
     # May read more versions than needed, because SQLite accepts at most 1,000 pairs joined with OR.

@@ -1,6 +1,6 @@
 """The page of a thread, on which agents read the conversation and answer the visitor.
 
-Every button sends a POST, and its view calls a service. The page has no rules of its own.
+Every button sends a POST to a view that calls a service. The page has no rules of its own.
 """
 
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ class ThreadDetailAdmin(ScopedAdmin):
         return [*map(self.route, self.buttons()), *super().get_urls()]
 
     def buttons(self) -> tuple[tuple[str, Any], ...]:
-        """List the routes below a thread's URL, each as the last part of its path and its view."""
+        """List the routes below a thread's URL, as pairs of a path's last part and its view."""
         return (
             ("reply", require_POST(self.reply)),
             ("mode", require_POST(self.set_mode)),
@@ -96,7 +96,7 @@ class ThreadDetailAdmin(ScopedAdmin):
     def change_view(
         self, request: HttpRequest, thread: Thread, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Show the thread, not the admin's form. If the URL names a message, redirect to it."""
+        """Show the thread, not the admin's form. If the URL specifies a message, redirect to it."""
         if place := conversation.place_of(thread, request.GET.get("message", "")):
             return HttpResponseRedirect(f"{page_url(thread)}{place}")
         return self.show(request, thread)

@@ -7,7 +7,7 @@ from conversations.models.message import Message
 
 
 class ReplyOrigin(models.Model):
-    """The origin of an AI message. The message has the response time and the fallback reason.
+    """The origin of an AI message, which itself has the response time and fallback reason.
 
     Each pair of id and version refers to a Version in the chatbots app, which outlives the row it
     describes. A version is 0 if the row does not exist. For example, a bot without general settings

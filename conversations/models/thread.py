@@ -47,12 +47,12 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
         return self.order_by("-updated_at", "-id")
 
     def of_page(self, *, backwards: bool = False) -> "ThreadQuerySet":
-        """Select a page, latest first. If `backwards`, its offset counts from the end of the list.
+        """Select a page, latest first. With `backwards`, the offset counts from the list's end.
 
         A subquery selects the ids of the page, so that rows before the page are skipped in the
-        index, without joins. The outer query selects these ids from all threads. If it repeated the
-        conditions of this queryset, SQLite, which has no statistics here, would read all rows that
-        meet them.
+        index, without joins. The outer query selects these ids from all threads. If the outer
+        query repeated this queryset's conditions, SQLite, which has no statistics here, would read
+        all rows that meet them.
         """
         found = self.latest_first()
         ids = page(found.reverse() if backwards else found).values("pk")
@@ -70,7 +70,7 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
 class Thread(ErasableRow):
     """A conversation between a visitor and a bot.
 
-    Every message takes its `position` from `last_position`, under this row's lock. The history is
+    Every message takes its `position` from `last_position` while this row is locked. The history is
     ordered, paged and indexed by `position`.
     """
 

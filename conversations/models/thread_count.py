@@ -1,4 +1,4 @@
-"""Each chatbot's number of threads. It is stored, because counting 100,000 rows takes too long."""
+"""Each chatbot's thread count, which is stored because counting 100,000 rows takes too long."""
 
 from django.db import models
 
@@ -8,8 +8,8 @@ from chatbots.models import Chatbot
 class ThreadCount(models.Model):
     """The number of a chatbot's threads, not counting erased ones.
 
-    Database triggers update it in the transaction that inserts or deletes a thread, so it is
-    correct for cascades and bulk statements too. Erasing a thread at first only hides its row, so
+    Database triggers update it in the transaction that inserts or deletes a thread, so it stays
+    correct after cascades and bulk statements. Erasing a thread at first only hides its row, so
     `services/erasure.py` adjusts the count. Inserting a thread locks the chatbot's count until the
     transaction ends, so threads of the same chatbot are created one at a time. Other chatbots are
     not affected. On SQLite, a migration that rebuilds the threads table drops the triggers and must

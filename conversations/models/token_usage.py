@@ -13,7 +13,7 @@ class TokenUsage(models.Model):
     """The tokens that one chatbot used with one model on one day (UTC).
 
     A reply's tokens are added in the transaction that stores the reply, and are not subtracted when
-    the message is erased. `model_id` is not a foreign key, so usage remains when its model is
+    the message is erased. `model_id` is not a foreign key, so usage is kept when the model is
     deleted.
     """
 
@@ -38,8 +38,8 @@ class TokenUsage(models.Model):
     def add(*, input_tokens: int, output_tokens: int, **day: Any) -> None:
         """Count a reply's tokens in the transaction that stores the reply.
 
-        The keyword arguments `chatbot_id`, `model_id` and `day` identify the row. It stays locked
-        until the transaction ends, so call this last.
+        The keyword arguments `chatbot_id`, `model_id` and `day` identify the row, which stays
+        locked until the transaction ends, so call this last.
         """
         given = {"input": input_tokens, "output": output_tokens, **day}
         if not ADD.run(**given):

@@ -28,7 +28,7 @@ def short(external_id: str) -> str:
 def identified(email: str, phone: str) -> bool:
     """Return whether an email address or a phone number is known.
 
-    A name does not count, and neither does a text that is only white space.
+    A name does not count, and neither does a value that is only white space.
     """
     return any(text.strip() for text in (email, phone))
 

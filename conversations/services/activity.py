@@ -135,7 +135,7 @@ class Range:
         return counts
 
     def first_answers(self) -> Iterable[tuple[Key, Any, Any]]:
-        """Find an agent's first answer after each escalation by a visitor.
+        """Find the first agent answer after each escalation that a visitor requested.
 
         Returns a tuple for each answer: its key, its time and the time of the escalation.
         """

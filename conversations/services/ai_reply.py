@@ -199,7 +199,7 @@ def reply(message: Message, claim: Claim, *, until_unlocked: bool = False) -> Me
 
 
 def answer(message: Message, claim: Claim) -> Message | None:
-    """Generate the AI reply. If the claim was lost, returns the reply of the other process."""
+    """Generate the AI reply. If the claim was lost, returns the other process's reply."""
     try:
         return reply(message, claim)
     except ClaimLost:

@@ -198,8 +198,8 @@ def _delete_empty(threads: "QuerySet[Any]") -> None:
 def _delete_chatbot(chatbot_id: UUID) -> Iterator[None]:
     """Delete a chatbot and everything that depends on it, in batches.
 
-    If the log still contains its deliveries, or one of its threads is locked, the chatbot's row
-    stays and a later run tries again.
+    If the log still contains the chatbot's deliveries, or one of its threads is locked, the
+    chatbot's row stays and a later run tries again.
     """
     # Delete the endpoint first, so that pending deliveries are no longer sent.
     with disable_auditlog():  # the audit trail recorded the deletion when the chatbot was hidden

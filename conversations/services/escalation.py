@@ -63,7 +63,7 @@ def taken_over(thread: Thread, agent: User) -> dict[str, Any]:
 
 
 def request(thread: Thread) -> Message | None:
-    """Escalate a locked thread at its visitor's request, with the event and the emails.
+    """Escalate a locked thread at its visitor's request, and store the event and the emails.
 
     Returns the system message, or None if the thread is already escalated.
     """
@@ -77,7 +77,7 @@ def request(thread: Thread) -> Message | None:
 
 
 def toggle(thread_id: UUID, *, chatbot_id: UUID | None = None) -> tuple[Thread, Message]:
-    """Toggle `escalated`. Setting it is treated as a request by the visitor.
+    """Toggle `escalated`. Setting `escalated` counts as the visitor's own request.
 
     Raises ThreadNotFound, including when the thread does not belong to the given chatbot.
     """

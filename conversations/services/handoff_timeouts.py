@@ -102,7 +102,7 @@ def _return(thread_id: UUID, *, silent_for: timedelta) -> bool:
 
 
 def _locked(thread_id: UUID) -> Thread | None:
-    """Lock a thread. Returns None if it is no longer open, or if it or its chatbot was erased."""
+    """Lock a thread. Returns None if it is not open, was erased, or has an erased chatbot."""
     try:
         thread = lock_thread(thread_id)
     except ThreadNotFound:

@@ -43,7 +43,7 @@ SETTLE = prepared_delete(
 
 
 class Claim(NamedTuple):
-    """The right to generate and store one reply."""
+    """A claim, which entitles its holder to generate and store one reply."""
 
     message_id: UUID
     token: UUID

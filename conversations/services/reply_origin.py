@@ -1,8 +1,8 @@
 """Record the origin of an AI message, and rebuild its prompt byte for byte.
 
-A prompt is built from the bot's texts and from earlier messages of the thread. A version of a text
-never changes, and these messages are never edited. So the origin stores only which versions were
-used, and how many messages.
+A prompt is built from the bot's texts and from earlier messages of the thread. Versions of texts
+never change, and these messages are never edited. So the origin stores only which versions and
+how many messages were used.
 """
 
 from typing import Any

@@ -107,7 +107,7 @@ class Hits:
 
 
 def find(text: str, chatbots: Sequence[UUID] | None) -> Hits:
-    """Find the newest messages, visitors and tags that contain all words of a text, in one query.
+    """Find the newest messages, visitors and tags that contain all the words, in one query.
 
     `chatbots` are the ids of the chatbots that the user may see, or None for all.
     """
@@ -154,7 +154,7 @@ def kept(
 
 
 def words_of(text: str) -> list[str]:
-    """Split a text into search words, in lower case and, on PostgreSQL, without accents."""
+    """Split text into search words, in lower case and, on PostgreSQL, without accents."""
     whole = normalize("NFC", text[:SHORT])
     if connection.vendor == "postgresql":  # SQLite's tokenizer removes accents itself
         whole = normalize("NFC", ACCENT.sub("", normalize("NFD", whole)))
@@ -180,8 +180,8 @@ SYNTAX = {
 def query(words: list[str], chatbots: Sequence[UUID] | None, *, begun: bool) -> str:
     """Build a query for the words in these chatbots, in the database's own search syntax.
 
-    With `begun`, the last word may be incomplete, unless it is one or two ASCII characters long:
-    too many names begin with those.
+    With `begun`, the last word may be incomplete, unless it is one or two ASCII characters long,
+    because too many names begin with such a short string.
     """
     syntax = SYNTAX[connection.vendor]
     terms = [f"{syntax.quote}{word}{syntax.quote}" for word in words]

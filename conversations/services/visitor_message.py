@@ -140,7 +140,7 @@ def send(incoming: Incoming, *, message_id: UUID | None = None) -> Sent:
 
 
 def find(incoming: Incoming, message_id: UUID | None) -> Message | None:
-    """Find the message that an earlier send with the same id stored, if any."""
+    """Find the message that an earlier request with the same id stored, if any."""
     if message_id is None:
         return None
     return Message.objects.filter(thread=incoming.thread_id, pk=message_id).first()
@@ -172,8 +172,8 @@ def late_place(incoming: Incoming) -> Iterator[None]:
 def store(incoming: Incoming, message_id: UUID) -> tuple[Message, Claim | None]:
     """Store a message, its event and its owed reply in one transaction.
 
-    The claim is None if the thread is escalated, or if this message escalates it. The row of the
-    monthly quota is locked last. Raises ThreadNotFound, Refused if the conversation has reached its
+    The claim is None if the thread is escalated, or if this message escalates it. The monthly
+    quota's row is locked last. Raises ThreadNotFound, Refused if the conversation has reached its
     message limit, and MessagesLimitReached.
     """
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""A key that is bound to one account opens that account, and none of its owner's other accounts."""
+"""A key bound to one account opens only that account, even if the key's owner has others."""
 
 from typing import Any
 

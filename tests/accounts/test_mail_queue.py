@@ -1,4 +1,4 @@
-"""Queued emails are sent. After a temporary failure, they are retried a limited number of times."""
+"""Queued emails are sent, and retried a limited number of times after a temporary failure."""
 
 import errno
 import threading

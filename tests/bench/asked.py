@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-# The maximum for each figure. If a benchmark measures several pages, each page must meet it.
+# The maximum for each figure: for each page, if a benchmark measures several pages.
 ASKED = {
     "lists": {"ratio": 1.5},
     "exports": {"export_first_byte_s": 1.0, "export_memory_above_idle_mb": 100.0},
@@ -12,7 +12,7 @@ ASKED = {
 
 
 def missed(measure: str, found: dict[str, Any]) -> Iterator[str]:
-    """Yield a line for each figure of a benchmark that misses its target."""
+    """Yield a line for each benchmark figure that misses its target."""
     for figure, most in ASKED.get(measure, {}).items():
         for page, figures in ({"": found} if figure in found else found).items():
             if not figures[figure] <= most:

@@ -126,7 +126,7 @@ def thread_with(chatbot: Chatbot, messages: int) -> Thread:
 
 
 def chatbot_with(account: Account, threads: int) -> Chatbot:
-    """Create a chatbot with the given number of threads. Asserts that their count is correct."""
+    """Create a chatbot with the given number of threads. Asserts that the count is correct."""
     chatbot = ChatbotFactory(account=account)
     bulk.copy(ThreadFactory(chatbot=chatbot), threads - 1, {"updated_at": bulk.later()})
     assert ThreadCount.objects.get(chatbot=chatbot.pk).threads == threads
@@ -190,7 +190,7 @@ def long_lists(web: Web, account: Account, size: float) -> dict[str, tuple[Asked
 def many_bots(web: Web, size: float) -> dict[str, float]:
     """Measure my-chatbots for an account with many bots: ten thousand at full size.
 
-    Asserts that the response counts all of them.
+    Asserts that the response counts all the bots.
     """
     count = round(BOTS * size)
     chatbot = ChatbotFactory()

@@ -17,7 +17,7 @@ from webhooks.models import Delivery, Endpoint
 
 
 def endpoints(sink: Sink, path: str, count: int, *, known: bool = True) -> list[Endpoint]:
-    """Configure endpoints, each in its own account. If `known`, they have succeeded before."""
+    """Configure endpoints, each in its own account. If `known`, each has succeeded before."""
     since = timezone.now() if known else None
     urls = [sink.url(path, number) for number in range(count)]
     with transaction.atomic():  # one commit, because there may be 10,000 endpoints

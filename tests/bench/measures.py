@@ -33,7 +33,7 @@ LEAST = 0.025  # seconds; ratios round shorter times up to this, because they va
 
 @contextmanager
 def worker(sink: Sink, *, timeout: float = 10, retry_after: float = 1) -> Iterator[Worker]:
-    """Run a worker. Yields it after its first delivery, and deletes all deliveries at the end."""
+    """Run a worker, yield it after its first delivery, and delete all deliveries at the end."""
     delays = f"{retry_after:g},5,25"
     given = {"WEBHOOK_TIMEOUT": f"{timeout:g}", "WEBHOOK_RETRY_DELAYS": delays}
     with Worker(slots=SLOTS, **given) as running:
@@ -187,7 +187,7 @@ def deadline(sink: Sink, size: float) -> Figures:
 
 
 def delays_of(sink: Sink, events: list[Delivery], *, a_second: float) -> list[float]:
-    """Commit events at a steady rate. Returns how long each took to reach its receiver."""
+    """Commit events at a steady rate. Returns how long each event took to reach its receiver."""
     sink.take()
     committed = load.commit_evenly(events, a_second=a_second)
     ids = [each.pk for each in events]

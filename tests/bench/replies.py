@@ -50,7 +50,7 @@ def reading(made: rows.Rows) -> list[bytes]:
 
 
 def read(web: Web, requests: list[bytes], seconds: float) -> list[float]:
-    """Send the requests in turn for this many seconds. Returns how long each took."""
+    """Send the requests in turn for this many seconds. Returns how long each request took."""
     connection, took = wire.Connection(web.port, b""), []
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -87,7 +87,7 @@ class Locked(threading.Thread):
 
     @property
     def share(self) -> float:
-        """The share of samples that found a lock, between the first and the last that did."""
+        """The share of samples that found a lock, from the first such sample to the last."""
         found = [number for number, one in enumerate(self.looks) if one]
         return len(found) / (found[-1] - found[0] + 1) if found else 0.0
 

@@ -43,7 +43,7 @@ def texts(chance: random.Random) -> Iterator[str]:
 
 
 def fill(count: int) -> list[Chatbot]:
-    """Store messages for several bots. Each bot gets about half as many as the previous one."""
+    """Store messages for several bots, each bot with about half as many as the one before."""
     chance = random.Random(1)
     bots = [ChatbotFactory() for _ in range(BOTS)]
     weights = [2.0**-number for number in range(BOTS)]

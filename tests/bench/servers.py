@@ -1,6 +1,6 @@
 """The measured servers, and their CPU time and memory, read from /proc.
 
-One is the service as it is deployed. The other is the floor, the minimal implementation in
+One server is the service as it is deployed. The other is the floor, the minimal implementation in
 tests/bench/floor.
 """
 

@@ -1,8 +1,8 @@
 """The benchmark's six requests, sent to the application in this process, do not cost too much.
 
 The CPU time of a request is divided by that of a loop of plain Python, which runs between the
-requests. So a slow or busy machine affects both alike. `make bench ARGS=api` compares the requests
-with the floor, a minimal implementation of the API.
+requests. A slow or busy machine therefore affects both times alike. `make bench ARGS=api` compares
+the requests with the floor, a minimal implementation of the API.
 """
 
 import time

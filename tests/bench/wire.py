@@ -20,7 +20,7 @@ OK = b"HTTP/1.1 200 "
 
 @dataclass
 class Heard:
-    """The responses that one run received. `wrong` has those that were not as expected."""
+    """The responses that one run received. `wrong` has the unexpected ones."""
 
     responses: int = 0
     seconds: float = 0.0  # how long the run took

@@ -20,7 +20,7 @@ window.inspection = (() => {
     const attributes = [...one.attributes].filter(({ name }) => NAMES.test(name)).map(({ name, value }) => `${name}=${value}`);
     return [shown(one), ...STYLES.map((name) => style[name]), ...texts, ...attributes].join("|");
   };
-  // Lists the visible elements that look different than in the previous run. Of nested ones, only the outermost is listed
+  // Lists the visible elements that look different than in the previous run. Of nested elements, only the outermost is listed
   const changed = (one) => {
     const looks = looksOf(one), differs = seen.get(one) !== looks;
     seen.set(one, looks);

@@ -53,7 +53,7 @@ def tenant(shop: Chatbot) -> Tenant:
 
 @pytest.fixture
 def crawler(context: BrowserContext, live_server: object) -> Iterator[Crawler]:
-    """A crawler. Any fault that it records fails the test."""
+    """A crawler that fails the test if it records a fault."""
     with window(context, str(live_server)) as page:
         crawler = Crawler(page, str(live_server))
         yield crawler
@@ -66,7 +66,7 @@ def looks(number: int) -> tuple[Look, ...]:
 
 
 def different(found: dict[str, str], app: str) -> list[str]:
-    """Return the pages to inspect in an app. With ALL_LOOKS, these are all pages.
+    """Return the pages to inspect in an app. With ALL_LOOKS, return all of its pages.
 
     A template in ALIKE is inspected once, in the app that ALIKE names. Asserts that this app has a
     page with the template.

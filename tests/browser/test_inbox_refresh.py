@@ -20,7 +20,7 @@ LOST = "Not connected, trying again."
 
 @pytest.fixture
 def window(page: Page, shop: Chatbot) -> Iterator[Page]:
-    """A window that shows one waiting visitor. Its failed requests do not fail the test."""
+    """A window that shows one waiting visitor, in which failed requests do not fail the test."""
     escalate(shop, "Anna")
     window = page.context.new_page()
     window.add_init_script(QUICK_POLLS)

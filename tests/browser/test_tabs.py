@@ -1,4 +1,4 @@
-"""The tabs of a form. In a narrow window, some of them are in a menu."""
+"""The tabs of a form. In a narrow window, some tabs are in a menu."""
 
 import pytest
 from django.urls import reverse

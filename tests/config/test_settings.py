@@ -1,4 +1,4 @@
-"""Settings are derived from the environment. If it is invalid, nothing starts."""
+"""Settings are derived from the environment. If the environment is invalid, nothing starts."""
 
 import json
 import shutil
@@ -40,9 +40,9 @@ def settings_of(folder: Path, *names: str, **environment: str) -> dict[str, Any]
 
 
 def faults_of(folder: Path, **environment: str) -> list[str]:
-    """Return the lines that name the faults of an invalid environment.
+    """Return the error lines that are printed for an invalid environment.
 
-    Asserts that a heading precedes them.
+    Asserts that a heading precedes these lines.
     """
     with pytest.raises(SystemExit) as ended:
         import_settings(folder, **environment)

@@ -12,7 +12,7 @@ from tests.servers.installation import Installation
 
 @dataclass
 class Service:
-    """A running installation. `data` describes its contents, as printed by `seed_demo --json`."""
+    """A running installation. `data` describes the demo data, as printed by `seed_demo --json`."""
 
     address: str
     data: dict[str, Any]

@@ -1,4 +1,4 @@
-"""Tenant isolation, tested for every operation, every kind of id in it and every kind of caller.
+"""Tenant isolation, tested for every kind of caller, and for every kind of id in each operation.
 
 The kind of an id says what the id refers to: the account and chatbot under test and their rows
 (`own`), another chatbot of this account (`sibling`), another account (`foreign`), or nothing
@@ -40,7 +40,7 @@ from tests.house.source import ROOT
 
 OWN, SIBLING, FOREIGN, MISSING, MALFORMED = "own", "sibling", "foreign", "missing", "malformed"
 ALL, ABSENT = (OWN, SIBLING, FOREIGN, MISSING, MALFORMED), {MISSING, MALFORMED}
-MARK = "zebracrossing"  # occurs in most texts of the other account
+MARK = "zebracrossing"  # occurs in most of the other account's texts
 KINDS = {  # the model that each id in paths and bodies refers to, by the name of the id
     "account": Account,
     "chatbot": Chatbot,
@@ -115,7 +115,7 @@ def expected(operation: Operation, kinds: dict[str, str], who: str) -> tuple[int
         cursor = below.pop("message")
         if cursor == MALFORMED or (cursor != chatbot and below["thread"] == chatbot):
             return 400, UNKNOWN_CURSOR
-    for name, kind in below.items():  # a row of another chatbot counts as missing
+    for name, kind in below.items():  # another chatbot's row counts as missing
         if kind != chatbot:
             return missing(name)
     return 200, None
@@ -148,7 +148,7 @@ class World:
         self.hidden = [MARK, *self.ids[FOREIGN].values()]
 
     def ask(self, operation: Operation, kinds: dict[str, str], who: str) -> tuple[int, Any]:
-        """Call an operation. Returns its status, and the body of an error.
+        """Call an operation. Returns the response's status and, if it is an error, the body.
 
         Asserts that the response reveals nothing about the other account, and that a successful
         call changes nothing in it.

@@ -20,7 +20,7 @@ SECRET = "correct-horse-battery-staple"
 
 
 def configure(chatbot: Chatbot, *words: str) -> Any:
-    """Configure a webhook with the management command. Returns the record that it prints."""
+    """Configure a webhook with the management command. Returns the printed record."""
     said = io.StringIO()
     call_command("configure_webhook", str(chatbot.pk), *words, "--json", stdout=said)
     return json.loads(said.getvalue())

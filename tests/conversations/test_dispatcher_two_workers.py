@@ -1,6 +1,7 @@
 """Two workers share the deliveries.
 
-Each sends only those that it has claimed, and never more at once than its concurrency allows.
+Each worker sends only the deliveries that it has claimed, and never more at once than its
+concurrency allows.
 """
 
 import signal

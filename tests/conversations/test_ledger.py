@@ -1,6 +1,6 @@
 """The ledger check compares messages, deliveries, attempts and counters with each other.
 
-It finds no gaps in intact data, and exactly the right kind of gap for each kind of damage.
+The check finds no gaps in intact data, and exactly the right kind of gap for each kind of damage.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def endpoint(receiver: Receiver, chatbot: Chatbot, settings: Any) -> Endpoint:
 
 @pytest.fixture
 def exchanged(endpoint: Endpoint, send: Send) -> list[dict[str, Any]]:
-    """Two messages and their replies. All four have been delivered to the endpoint."""
+    """Two messages and their replies, all four of which have been delivered to the endpoint."""
     made = [*send(), *send("And again")]
     while Delivery.objects.filter(state="PENDING").exists():
         steps.run()
@@ -53,7 +53,7 @@ def found(**options: Any) -> dict[str, int]:
 
 
 def first() -> QuerySet[Delivery]:
-    """Return a queryset that contains only the delivery of the first message."""
+    """Return a queryset that contains only the first message's delivery."""
     return Delivery.objects.filter(pk=Delivery.objects.earliest("position").pk)
 
 

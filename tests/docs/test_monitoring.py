@@ -1,4 +1,4 @@
-"""The dashboard and the alert rules name only metrics that exist, and each rule has a test."""
+"""The dashboard and the alert rules refer only to metrics that exist, and each rule has a test."""
 
 import json
 import re

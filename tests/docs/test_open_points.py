@@ -1,4 +1,4 @@
-"""docs/open-points.md agrees with the OpenAPI document and with the code that it names."""
+"""docs/open-points.md agrees with the OpenAPI document and with the code that it refers to."""
 
 import ast
 import re
@@ -22,7 +22,7 @@ MENTION = re.compile(r"Open points?: ([a-z-]+(?:,\s+[a-z-]+)*)")
 
 
 def named(document: object) -> set[str]:
-    """Collect the open points that a document names, at any depth."""
+    """Collect the open points that a document refers to, at any depth."""
     if isinstance(document, dict):
         inner = [named(value) for name, value in document.items() if name != "x-open-point"]
         return set().union(document.get("x-open-point", ()), *inner)

@@ -25,7 +25,7 @@ def blocks() -> list[str]:
 
 
 def typed(block: str, places: dict[str, str]) -> str:
-    """Replace parts of a block, such as ports. Asserts that the block contains each of them."""
+    """Replace parts of a block, such as ports. Asserts that the block contains each part."""
     for documented, own in places.items():
         assert documented in block
         block = block.replace(documented, own)

@@ -44,7 +44,7 @@ def of_ruby(_: Path) -> Command:
 
 
 def of_go(folder: Path) -> Command:
-    """Compile the Go sample once for all tests. Returns the command that runs it."""
+    """Compile the Go sample once for all tests, and return the command that runs it."""
     program = str(folder / "verify")
     alone = {"GOPROXY": "off", "GOTOOLCHAIN": "local", "GOFLAGS": ""}
     build = [needs("go"), "build", "-o", program, "verify.go"]
@@ -184,7 +184,7 @@ def compact(shown: str) -> bytes:
 
 
 def without_chance(body: bytes) -> bytes:
-    """Replace the ids and times in a body, which vary from run to run."""
+    """Replace the parts of a body that vary from run to run: ids and times."""
     return TIME.sub(b"<time>", UUID.sub(b"<id>", body))
 
 

@@ -1,4 +1,4 @@
-"""Factories for valid users, plans and accounts. They need no arguments."""
+"""Factories that create valid users, plans and accounts without any arguments."""
 
 from factory import Sequence, SubFactory
 

@@ -1,4 +1,4 @@
-"""An account with rows of many kinds. Most of their texts contain a given word."""
+"""An account with rows of many kinds, in which most texts contain a given word."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ from webhooks.services.selection import Selection
 
 
 class Tenant:
-    """The rows of one account. Creating them also writes their audit trail entries."""
+    """The rows of one account. Creating the rows also writes their audit trail entries."""
 
     def __init__(self, word: str) -> None:
         self.word = word

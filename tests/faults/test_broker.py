@@ -1,4 +1,4 @@
-"""The broker dies, loses all its data and comes back. No delivery depends on it."""
+"""No delivery is affected if the broker dies, loses all its data and comes back."""
 
 import signal
 from collections.abc import Callable, Iterator

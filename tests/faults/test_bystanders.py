@@ -20,8 +20,8 @@ BESIDE = 10
 class Poison:
     """Makes the receiver kill the worker whose request has arrived.
 
-    The first two times, it waits until all other requests have arrived. After that, it waits only
-    half a second.
+    The first two times, the receiver waits until all other requests have arrived. After that, it
+    waits only half a second.
     """
 
     def __init__(self, receiver: Receiver) -> None:

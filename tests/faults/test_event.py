@@ -1,4 +1,4 @@
-"""If a web process is killed while it stores a message and an event, both exist or neither does."""
+"""If a web process is killed while storing a message and its event, it stores both or neither."""
 
 import pytest
 import requests

@@ -129,7 +129,7 @@ def test_a_worker_reconnects_while_its_lost_session_still_exists(transactional_d
 
 
 def under_way(endpoint: Endpoint) -> Work:
-    """Create a delivery whose attempt has started, and return the Work to settle it with."""
+    """Create a delivery whose attempt has started, and return the Work object for settling it."""
     token, now = new_id(), timezone.now()
     delivery = DeliveryFactory(
         chatbot=endpoint.chatbot,

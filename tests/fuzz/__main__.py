@@ -25,7 +25,7 @@ from tests.fuzz.fuzzer import fuzz
 
 
 def main() -> int:
-    """Run the fuzzer, and print a summary. Returns 1 if it found a fault."""
+    """Run the fuzzer, and print a summary. Returns 1 if a fault was found."""
     parser = argparse.ArgumentParser(description="Send hostile requests to every operation.")
     parser.add_argument("--requests", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))

@@ -67,7 +67,7 @@ def of_django(node: ast.ClassDef) -> bool:
 
 
 def words(text: str) -> list[str]:
-    """Split a text, or names in snake_case or CamelCase, into word stems."""
+    """Split text, or names in snake_case or CamelCase, into word stems."""
     parted = re.sub(r"([a-z])([A-Z])", r"\1 \2", text)
     return [stem(word.lower()) for word in re.findall(r"[A-Za-z]+", parted)]
 

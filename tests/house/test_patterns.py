@@ -29,7 +29,7 @@ Use = Callable[[str], object]
 
 
 def use_of(pattern: re.Pattern[str], method: str) -> Use:
-    """Return a function that calls a method of a pattern on a text, and reads all the results."""
+    """Return a function that calls a pattern's method on a string, and reads all the results."""
     if method == "sub":
         return lambda text: pattern.sub("", text)
     if method == "finditer":
@@ -39,10 +39,10 @@ def use_of(pattern: re.Pattern[str], method: str) -> Use:
 
 
 def attacks(pattern: re.Pattern[str]) -> Iterator[tuple[str, str, str]]:
-    """Generate attacks: texts that a pattern may be very slow to match.
+    """Generate attacks: strings that a pattern may be very slow to match.
 
-    Each consists of a beginning, a part that is repeated, and an end. Most of them use characters
-    or words from the pattern itself.
+    Each attack has a beginning, a part that is repeated, and an end. Most attacks use characters or
+    words from the pattern itself.
     """
     words = dict.fromkeys(re.findall(r"[A-Za-z/:=<>-]{2,}", pattern.pattern))
     signs = dict.fromkeys(COMMON + "".join(re.findall(r"[^\w\s\\]", pattern.pattern)))
@@ -62,11 +62,11 @@ def seconds(use: Use, text: str) -> float:
 
 
 def worst(pattern: re.Pattern[str], method: str) -> tuple[float, str]:
-    """Return how long the slowest attack takes with a text of 64 KiB, and the attack itself.
+    """Return how long the slowest attack takes with 64 KiB of text, and the attack itself.
 
-    If an attack is slow even with a shorter text, its time with that text is extrapolated to
-    64 KiB. Only the attacks that are slowest with short texts are tried with longer ones. At 256
-    characters, quadratic time already stands out: it is about a hundred times linear time.
+    If an attack is slow even with less text, the time that it takes is extrapolated to 64 KiB. Only
+    the attacks that are slowest when short are also tried at greater lengths. At 256 characters,
+    quadratic time already stands out: it is about a hundred times linear time.
     """
     use, taken = use_of(pattern, method), dict[tuple[str, str, str], float]()
     for attack in attacks(pattern):

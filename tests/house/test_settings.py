@@ -51,7 +51,7 @@ def test_every_variable_that_is_explained_is_read() -> None:
 
 
 def reads_environment(node: ast.AST) -> bool:
-    """Return whether a node reads the environment. Passing it to a child process does not count."""
+    """Return whether a node reads the environment, other than to pass it to a child process."""
     if isinstance(node, ast.Attribute):
         return node.attr == "getenv" or ast.unparse(node) == "os.environ.get"
     return (

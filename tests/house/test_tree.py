@@ -1,4 +1,4 @@
-"""Published files name no package registry, and no folder that exists on only one machine."""
+"""Published files mention no package registry, and no folder that exists on only one machine."""
 
 import re
 

@@ -19,7 +19,8 @@ Step = bytes | float | object
 class Arrival:
     """A request as it was received. Header names and values are as sent, and the body is raw.
 
-    `monotonic` and `wall` are the time of arrival in seconds, by the monotonic and the wall clock.
+    `monotonic` and `wall` are the arrival time in seconds on the monotonic clock and the wall
+    clock.
     """
 
     monotonic: float
@@ -31,7 +32,7 @@ class Arrival:
     connection: int
 
     def header(self, name: str) -> str | None:
-        """Return the first value of a header. The case of the name does not matter."""
+        """Return the first value of a header, ignoring the case of its name."""
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
 

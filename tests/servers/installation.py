@@ -1,6 +1,6 @@
 """A separate installation, started with `manage.py serve` as in `make run`.
 
-It uses the test servers if TEST_DATABASE_URL is set, otherwise the embedded default.
+The installation uses the test servers if TEST_DATABASE_URL is set, otherwise the embedded default.
 """
 
 import json

@@ -14,8 +14,8 @@ class MailServer:
 
     def __init__(self) -> None:
         self.mails: list[str] = []
-        # One response to MAIL FROM for each email; b"" hangs up instead. Once none are left, emails
-        # are accepted.
+        # One response to MAIL FROM for each email; b"" hangs up instead. Once no responses are
+        # left, emails are accepted.
         self.answers: deque[bytes] = deque()
         owner = self
 

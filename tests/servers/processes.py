@@ -95,7 +95,8 @@ class Worker(Process):
 
 
 # These ports are below the range that the system assigns to clients, and each parallel test process
-# uses its own. So no other process takes a port before its server listens, or while it restarts.
+# uses its own. This keeps other processes from taking a port before its server listens, or while
+# the server restarts.
 TURN = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 16
 PORTS = itertools.cycle(SystemRandom().sample(range(16_384 + TURN, 32_768, 16), 500))
 

@@ -1,7 +1,8 @@
-"""A real webhook receiver: threads, sockets, TLS. It records requests and responds as configured.
+"""A real webhook receiver (threads, sockets, TLS) that records requests.
 
-As a separate process: `python -m tests.servers.receiver --port 0 --chain server.pem`. It prints
-`{"port": …}` first, then one JSON line per request, with the body in base64.
+The receiver's responses are configurable. As a separate process:
+`python -m tests.servers.receiver --port 0 --chain server.pem`. The process prints `{"port": …}`
+first, then one JSON line per request, with the body in base64.
 """
 
 import argparse
@@ -35,9 +36,10 @@ def shake_hands(receiver: "Receiver", raw: socket.socket) -> socket.socket | Non
 class Receiver:
     """A server on a free port, as a context manager.
 
-    Without a TLS context, it speaks plain HTTP. Each request is passed to `tell` or, if that is not
-    given, appended to `arrivals`. `connections` counts the connections that were opened. `greeting`
-    is called with each new connection, and returns the one to read requests from, or None.
+    Without a TLS context, the server speaks plain HTTP. Each request is passed to `tell` or, if
+    that is not given, appended to `arrivals`. `connections` counts the connections that were
+    opened. `greeting` is called with each new connection, and returns the one to read requests
+    from, or None.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Each alert fires when its fault occurs in a real service, and only then.
 
 The metrics of a web process and a worker are scraped before and during a fault. Then promtool
-evaluates the alert rules as if the fault had continued after the last scrape. Each test names all
+evaluates the alert rules as if the fault had continued after the last scrape. Each test lists all
 alerts that must fire, and no other alert may fire, except during an outage of the database.
 """
 
@@ -127,7 +127,8 @@ def test_a_database_that_writes_slowly(site: Site, talk: Talk) -> None:
     wait_until(all_settled)
     path = f"/v0/chatbots/chatbot/{talk.chatbot.pk}/settings/general"
     GeneralSettings.objects.get_or_create(chatbot=talk.chatbot)
-    # A FAILED delivery with a due time is a manual retry. This one comes due while writes are slow.
+    # A FAILED delivery with a due time is a manual retry. This retry becomes due while writes are
+    # slow.
     Delivery.objects.update(state="FAILED", due_at=now() + timedelta(seconds=1))
     with slow_writes():
         waiting = talk.later(lambda: talk.call("PATCH", path, {"description": "new"}))

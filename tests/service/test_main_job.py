@@ -119,14 +119,14 @@ class Job:
         return f"/v1/chatting/{self.bot}/thread/{self.thread}"
 
     def told(self, count: int) -> list[dict[str, Any]]:
-        """Wait for this many webhooks. Returns their checked bodies."""
+        """Wait for this many webhooks, check them, and return their bodies."""
         return [check_request(one) for one in self.receiver.wait_for(count)]
 
 
 def begin(installation: Installation, receiver: Receiver) -> Job:
     """Start the service. Returns a Job with an API key and a login.
 
-    On the embedded default, the service prints them. Otherwise, they come from `seed_demo`.
+    On the embedded default, the service prints the key and the login. Otherwise, `seed_demo` does.
     """
     welcome = installation.start()
     if installation.server:  # only the embedded default prints a key

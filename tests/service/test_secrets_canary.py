@@ -75,7 +75,7 @@ class Sown:
         return [*self.api_keys, *self.webhooks, *self.passwords, *self.models.values()]
 
     def found_in(self, text: str) -> set[str]:
-        """Return the secrets that a text contains: plain, in hex, or in base64."""
+        """Return the secrets that a string contains: plain, in hex, or in base64."""
         return {found for read in (text, *decoded(text)) for found in SECRET.findall(read)} & {
             *self.all()
         }
@@ -87,7 +87,7 @@ def canary(kind: str, number: int) -> str:
 
 
 def decoded(text: str) -> Iterator[str]:
-    """Decode and yield each part of a text that may be hex or base64."""
+    """Decode and yield each part of a string that may be hex or base64."""
     for run in re.findall(r"[0-9a-f]{40,}", text):
         yield bytes.fromhex(run[: len(run) // 2 * 2]).decode("latin-1")
     for run in re.findall(r"[0-9A-Za-z+/]{40,}", text):

@@ -49,13 +49,13 @@ DEATHS = {KILLED, *CRASHES}
 STOPS = {*CUTS, HALTED, "worker stopped", "redis killed", "redis restarted", AWAY}
 STOPPED_WITHIN = 60.0  # seconds that a process may take to stop
 # A crash point is an SQL statement after which a worker kills itself (tests/servers/crash.py). A
-# worker that does not reach it within this many seconds is killed.
+# worker that does not reach its crash point within this many seconds is killed.
 REACHED_WITHIN = 60.0
 
 
 @dataclass
 class Fault:
-    """One fault. `size`, which is at least 0 and less than 1, scales its duration or amount.
+    """One fault. `size`, from 0 to less than 1, scales the fault's duration or amount.
 
     The fault is due when `moment` events have been committed. The other times are seconds since
     1970. The exact time of a death is not known, but it lies between `began` and `ended`. The lane

@@ -34,7 +34,7 @@ SETTINGS = {
 
 
 class NotInTime(Exception):
-    """Raised if a soak does not end in time. The message says what it was waiting for."""
+    """Raised if a soak does not end in time. The message says what the soak was waiting for."""
 
 
 @dataclass

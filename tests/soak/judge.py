@@ -130,10 +130,11 @@ class Case:
                 yield f"was received at {heard.at:.3f} without an attempt"
 
     def assign(self, heard: Heard, verdict: Verdict) -> bool:
-        """Assign a request without a recorded response to its attempt. Returns False if none fits.
+        """Assign a request without a recorded response to its attempt.
 
-        If several attempts fit, the latest is taken, because earlier ones may have sent nothing. An
-        interrupted attempt may still send a request when a halted worker resumes.
+        Returns False if no attempt fits. If several fit, the latest is taken, because earlier ones
+        may have sent nothing. An interrupted attempt may still send a request when a halted worker
+        resumes.
         """
         around = [one for one in self.attempts if within(one, heard)]
         free = [one for one in around if one not in self.sent]
@@ -292,8 +293,8 @@ def of_the_whole(story: Story) -> Iterator[str]:
 def order(thread: Sequence[Case]) -> Iterator[str]:
     """Check that the first attempts of a thread's deliveries start in the order of its events.
 
-    Their first requests must arrive in that order, too, unless the earlier delivery's first attempt
-    did not succeed.
+    The deliveries' first requests must arrive in that order, too, unless the earlier delivery's
+    first attempt did not succeed.
     """
     for before, after in pairwise(thread):
         if not (before.attempts and after.attempts and before.heard and after.heard):

@@ -20,7 +20,8 @@ class Load:
     """A context manager whose threads send messages until its block ends.
 
     `committed` has the ids of all messages that the API has returned, including replies. Each of
-    these must have an event. A message without a response may or may not have been committed.
+    these messages must have an event. A message without a response may or may not have been
+    committed.
     """
 
     def __init__(

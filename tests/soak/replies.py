@@ -71,7 +71,7 @@ class Moody(ModelServer):
 
 
 class Visitors:
-    """The visitors, who send messages. Half of them repeat a message that has failed."""
+    """The visitors, who send messages. Half of the visitors repeat a message that has failed."""
 
     def __init__(self, ground: Ground, made: dict[str, Any], seen: Seen, seed: int) -> None:
         self.base, self.seen, self.seed = f"{ground.web.address}/api/v1/chatting", seen, seed
@@ -157,7 +157,7 @@ class Faults:
 
 
 def draw(ground: Ground, *, messages: int, faults: int, seed: int) -> list[Fault]:
-    """Draw faults of all kinds. Each is due after a random number of successful sends."""
+    """Draw faults of all kinds. Each fault is due after a random number of successful sends."""
     rng = random.Random(f"{seed}/replies")
     kinds = KINDS + (OF_SERVERS if ground.postgres else ())
     moments = sorted(rng.uniform(0.02, 0.95) * messages for _ in range(faults))
@@ -238,7 +238,7 @@ def report(
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message of a thread. `at` is its time in seconds since 1970."""
+    """One message of a thread. `at` is the message's time in seconds since 1970."""
 
     position: int
     id: str

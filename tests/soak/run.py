@@ -1,6 +1,6 @@
 """Run one soak: send messages, cause faults, and wait until all work has ended.
 
-The result is a Story, the record of the run. tests.soak.judge checks it.
+The result is a Story, the record of the run, which tests.soak.judge checks.
 """
 
 import contextlib
@@ -111,7 +111,7 @@ class Soak:
 
     @contextlib.contextmanager
     def tended(self, made: Faults) -> Iterator[None]:
-        """Restart processes that exit on their own, as a supervisor does. Stops all at the end."""
+        """Like a supervisor, restart processes that exit. Stops all processes at the end."""
         over = threading.Event()
 
         def tend() -> None:
@@ -173,7 +173,7 @@ def run(
 ) -> Story:
     """Run a soak test on an installation, with this many events and these kinds of faults.
 
-    Raises NotInTime if it does not end within `ceiling` seconds.
+    Raises NotInTime if the soak does not end within `ceiling` seconds.
     """
     drawn = faults.draw(ground, kinds, events=events, seed=seed)
     return Soak(ground, drawn, events, seed, time.monotonic() + ceiling, quiet).tell()

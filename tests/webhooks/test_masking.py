@@ -1,4 +1,4 @@
-"""A mask shows only the end of a secret, and replaces the secret wherever a text quotes it."""
+"""A mask shows only the end of a secret, and replaces the secret wherever it is quoted."""
 
 import json
 

@@ -187,7 +187,7 @@ class DeliveryList(KeysetChangeList):
         return failed.filter(pk__in=Collected(rows.values("pk")[:limit]))
 
     def without_time(self, request: HttpRequest) -> tuple["QuerySet[Any]", dict[str, datetime]]:
-        """Return the rows that match the other filters, and the conditions of the time filter.
+        """Return the rows that the other filters select, and the time filter's conditions.
 
         If a query has several upper (or lower) bounds on a column, SQLite uses the first one to
         find its place in an index, so only the tightest one is applied. On any page after the
@@ -228,7 +228,7 @@ def since(time: datetime | None) -> dict[str, datetime]:
 
 
 def narrowed(given: dict[str, str]) -> dict[str, Any] | None:
-    """Return the condition that the filters imply on the response class or on the state.
+    """Return the condition on the response class or on the state that the filters imply.
 
     Both columns have an index. Returns None if the filters imply no such condition.
     """
@@ -252,9 +252,9 @@ def reach(
 ) -> datetime | None:
     """Find a time since which the chatbots together have at least `size` rows.
 
-    For each chatbot, this counts `size` rows from the newest and looks up the time of the last one.
-    Returns the latest of these times, or None if no chatbot has that many rows. `column` is the
-    indexed column that identifies the chatbot.
+    For each chatbot, this looks up the creation time of the `size`th newest row. Returns the latest
+    of these times, or None if no chatbot has that many rows. `column` is the indexed column that
+    identifies the chatbot.
     """
     of_one = rows.filter(**{column: OuterRef("pk")}).order_by("-created_at", "-id")
     place = Subquery(of_one.values("created_at")[size - 1 : size])

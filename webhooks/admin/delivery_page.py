@@ -81,7 +81,7 @@ def visible_chatbots(request: HttpRequest) -> "QuerySet[Chatbot]":
 def visible_ids(request: HttpRequest) -> list[UUID]:
     """Return the ids of the chatbots whose deliveries the user may see, read once per request.
 
-    The names of the user's chatbots, which the page also shows, are cached with them.
+    The names of the user's chatbots, which the page also shows, are cached along with the ids.
     """
 
     def read() -> list[UUID]:

@@ -13,7 +13,7 @@ from django.db import DataError, IntegrityError, connection
 
 from config.database.locks import is_lock_timeout, is_row_locked
 
-# Seconds to wait for more items, per item of the previous batch after the first
+# Seconds to wait for more items, for each item after the first in the previous batch
 GATHER = 0.004
 
 Item = TypeVar("Item")

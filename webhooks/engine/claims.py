@@ -88,7 +88,7 @@ def release(claimed: Iterable[Claimed]) -> None:
 
 
 def _choose(slots: Slots) -> list[tuple[Waiting, Candidate]]:
-    """Choose deliveries that may start, from the next window of endpoints that has any."""
+    """Choose deliveries that may start, from the next window of endpoints with such deliveries."""
     global _place
     current_time, from_start = queue.now(), _place == queue.NOBODY
     for _ in range(WINDOWS):
@@ -111,7 +111,7 @@ def _take(chosen: list[tuple[Waiting, Candidate]], worker: str, token: UUID) -> 
     if connection.vendor != "postgresql":  # there is only one worker
         return _write([one.delivery_id for _, one in chosen], worker, token)
     in_flight = Counter[UUID]()  # chosen so far, by endpoint
-    most = []  # for each delivery: how many attempts of its endpoint may already be in flight
+    most = []  # for each delivery: how many attempts to its endpoint may already be in flight
     for one, _ in chosen:
         in_flight[one.chatbot_id] += 1
         most.append(one.limit - in_flight[one.chatbot_id])

@@ -53,7 +53,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The attempts to one endpoint that the claiming worker has in flight."""
+    """The claiming worker's in-flight attempts to one endpoint."""
 
     chatbot_id: UUID
     account_id: UUID

@@ -36,7 +36,7 @@ def claimers() -> set[str]:
 
 
 def take_over(dead: set[str]) -> int:
-    """Free the claims of dead workers and the claims that have expired.
+    """Release the claims of dead workers, and claims that have expired.
 
     An attempt that had begun is marked as interrupted and repeated immediately, under the same
     number. The third interruption makes the delivery FAILED. Returns how many claims expired

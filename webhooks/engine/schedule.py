@@ -136,7 +136,7 @@ def retry(delivery_ids: Iterable[UUID], *, by: str, due_at: datetime | None = No
     """Request one more attempt for FAILED deliveries. Returns how many will be retried.
 
     Deliveries that are already due or in flight are left unchanged, so a double click causes only
-    one retry. The delivery log shows `by`.
+    one retry. The delivery log shows `by` as the requester.
     """
     idle = Delivery.objects.filter(state=State.FAILED, due_at=None, claim=None)
     return idle.filter(pk__in=delivery_ids).update(
@@ -154,7 +154,7 @@ def _insist(work: Work, write: Callable[[], bool]) -> bool:
 def _confirm_all(
     asked: list[tuple[Claimed, str]], *, leave_locked: bool = False
 ) -> list[Work | Exception | None]:
-    """Exchange the claims of deliveries whose tasks begin, and insert the rows of their attempts.
+    """Exchange the claims of deliveries whose tasks begin, and insert rows for their attempts.
 
     Each item is a claim and the name of its worker. Returns the work of each item, or None if the
     claim no longer holds, a duplicate in the same batch has begun the attempt, or the delivery's

@@ -29,7 +29,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """An attempt that has begun. Only a worker that still holds its claim may settle it."""
+    """An attempt that has begun. It may be settled only while its claim still holds."""
 
     delivery_id: UUID
     claim: UUID
@@ -43,7 +43,7 @@ class Work:
     begun: float = field(default_factory=time.monotonic)
 
     def seconds_since_due(self) -> float:
-        """Return the seconds since the attempt was due."""
+        """Return how long ago the attempt was due, in seconds."""
         return max(0.0, self.late.total_seconds()) + time.monotonic() - self.begun
 
 

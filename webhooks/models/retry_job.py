@@ -17,7 +17,7 @@ class JobState(models.TextChoices):
 
 
 class RetryJob(Row):
-    """One bulk retry. Deliveries that fail after its start are not part of it."""
+    """One bulk retry. Deliveries that fail after the job's start are not included."""
 
     by = models.CharField("started by", max_length=SHORT)
     filter = models.JSONField()  # as Selection.as_json returns it

@@ -40,7 +40,7 @@ def retry(deliveries: "QuerySet[Delivery]", by: str) -> int:
 
 
 def retry_slowly(deliveries: "QuerySet[Delivery]", by: str) -> Iterator[int]:
-    """Request an attempt for each retryable delivery, spread over time.
+    """Request an attempt for each retryable delivery, and spread the attempts over time.
 
     Each endpoint's attempts fall due in the order of the events, PER_SECOND a second. Deliveries
     that fail after the start are not included. Yields the number of attempts requested in each

@@ -25,14 +25,14 @@ def is_code(cause: str) -> bool:
 
 
 def in_class(deliveries: "QuerySet[Delivery]", name: str) -> "QuerySet[Delivery]":
-    """Select by the class of the last attempt's code; "none" means that it got no response."""
+    """Select by the class of the last attempt's code; "none" means no response."""
     if name == SUCCEEDED:
         return deliveries.filter(state=State.SUCCESS)
     return deliveries.filter(answer_class=CLASSES[name])
 
 
 def with_cause(deliveries: "QuerySet[Delivery]", cause: str) -> "QuerySet[Delivery]":
-    """Select the deliveries whose last attempt failed with a code, or for a named reason."""
+    """Select the deliveries whose last attempt failed with a given code or for a given reason."""
     if is_code(cause):
         code = int(cause)
         return deliveries.filter(answer_class=code // 100, last_code=code)

@@ -1,7 +1,7 @@
 """The certificate of `webhook_sink` and its authority, which are valid only for this machine.
 
-Both are kept in one folder. The authority's key is discarded as soon as it has signed the
-certificate, so a client that trusts the authority trusts only this certificate.
+Both certificates are kept in one folder. The authority's key is discarded as soon as it has
+signed the server's certificate, so a client that trusts the authority trusts only this certificate.
 """
 
 import fcntl

@@ -73,7 +73,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def run_prepared(
         self, sql: str, values: list[Any], *, reads: bool
     ) -> tuple[list[tuple[Any, ...]], int]:
-        """Run a statement without Django's cursor. Returns the rows it reads, and the row count.
+        """Run a statement without Django's cursor. Returns the rows read, and the row count.
 
         The server parses the statement only once per connection.
         """
@@ -99,7 +99,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 psycopg.ClientCursor(self.connection).executemany(sql, rows)
 
     def run_later(self, sql: str, values: list[Any]) -> None:
-        """Run a statement, without its result, in one round trip with the next one or COMMIT.
+        """Run a statement in the same round trip as the next one or COMMIT. Discards its result.
 
         Without PREPARED_STATEMENTS, runs the statement immediately.
         """

@@ -84,7 +84,7 @@ class Cursor(base.SQLiteCursorWrapper):
         return not self.database.holds_write_lock and query.lstrip()[:6].upper() in WRITES
 
     def convert_query(self, query: str, *, param_names: list[str] | None = None) -> str:
-        """Convert a statement's placeholders to the style of sqlite3."""
+        """Convert a statement's placeholders to sqlite3's style."""
         if param_names is None and len(query) < LONG:
             return with_question_marks(query)
         converted: str = super().convert_query(query, param_names=param_names)
@@ -143,7 +143,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
         A statement that returns rows ends when its last row is read, so the write lock is held
         until then. Raises OperationalError if another writer holds the lock for longer than the
-        database's timeout. With `at_once`, raises it without waiting.
+        database's timeout. With `at_once`, raises the error without waiting.
         """
         if self.holds_write_lock:
             yield

@@ -134,7 +134,7 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 });
 
-// Another script creates the searchable selects, and uses only the value as each one's name. Add the label to it.
+// Another script creates the searchable selects, and names each one only after its value. Add the label to the name.
 addEventListener("load", () => {
   for (const field of document.querySelectorAll(".select2-selection")) {
     const select = field.closest(".select2")?.previousElementSibling;

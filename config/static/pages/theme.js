@@ -1,5 +1,5 @@
 // Runs before anything is painted. Sets the chosen colors, and hides the page until its scripts
-// have arranged it. If they fail, the page is shown as it is.
+// have arranged it. If the scripts fail, the page is shown as it is.
 "use strict";
 
 {

@@ -1,5 +1,5 @@
-// "Try it" uses a bot's saved settings. Its page says so while a form with these settings is open in
-// another window and has unsaved changes.
+// "Try it" uses a bot's saved settings. Its page shows a warning while a form with these settings is
+// open in another window and has unsaved changes.
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {

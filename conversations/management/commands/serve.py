@@ -41,7 +41,7 @@ class Command(BaseCommand):
         parser.add_argument("part", nargs="?", choices=[*PARTS, "all"], default="all")
 
     def handle(self, *_: str, part: str, **options: Any) -> None:
-        """Run web, worker or both.
+        """Run the web server, a worker, or both.
 
         Raises CommandError if one of them cannot start or the database does not respond.
         """
@@ -57,10 +57,10 @@ class Command(BaseCommand):
             raise CommandError(f"the database does not respond: {error}") from None
 
     def become(self, part: str) -> None:
-        """Replace this process with web or with a worker.
+        """Replace this process with the web server or a worker.
 
         A machine-bound installation, which lacks PostgreSQL or Redis, may have only one web
-        process, so web holds a lock.
+        process, so that process holds a lock.
         """
         self.check_version()
         upgrades.check_nothing_missing()
@@ -76,7 +76,7 @@ class Command(BaseCommand):
         os.execv(command[0], command)  # noqa: S606 - our own command line
 
     def run_all(self) -> None:
-        """Migrate the database, then run web and worker until told to stop.
+        """Migrate the database, then run the web server and a worker until told to stop.
 
         The first start in embedded mode also seeds the demo data.
         """
@@ -150,13 +150,13 @@ class Command(BaseCommand):
         return api_key.issue(first, label=KEY_LABEL)[1]
 
     def web_answers(self, family: Family) -> bool:
-        """Return whether web responds. Raises CannotStart if web or the worker has exited."""
+        """Return whether the web server responds. Raises CannotStart if a process has exited."""
         if name := family.ended():
             raise CannotStart(f"{name} exited during startup; its last output is above")
         return processes.answers(f"http://{settings.REACHED_AT}:{settings.PORT}")
 
     def watch(self, family: Family) -> None:
-        """Restart the worker whenever it exits. Raises CannotStart when web exits."""
+        """Restart the worker whenever it exits. Raises CannotStart when the web server exits."""
         started = time.monotonic()
         while True:
             time.sleep(LOOK)

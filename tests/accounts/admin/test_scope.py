@@ -28,7 +28,7 @@ from tests.factories.tenant import Tenant
 from tests.pages import submit
 from webhooks.models import Delivery
 
-MARK = "zebracrossing"  # part of every text in the other account
+MARK = "zebracrossing"  # contained in all of the other account's texts
 LISTS = {
     reverse(f"admin:{model._meta.label_lower.replace('.', '_')}_changelist"): page
     for model, page in admin.site._registry.items()
@@ -184,7 +184,7 @@ def test_a_row_of_another_account_looks_like_a_missing_row(
 def test_the_same_addresses_show_the_rows_to_a_superuser(
     foreign: Tenant, own: Tenant, manager: Client
 ) -> None:
-    """The pages that the tests above request show the rows to a user who may see them."""
+    """The pages requested in the tests above do show the rows to a user who may see them."""
     User.objects.filter(pk=own.owner.pk).update(is_superuser=True)
     shown = {
         "".join(address.split("/")[3:4])

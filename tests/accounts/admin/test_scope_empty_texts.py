@@ -1,4 +1,4 @@
-"""Every list in the admin has its own text, which is shown when the list is empty."""
+"""Every list in the admin shows its own message when the list is empty."""
 
 import pytest
 from django.contrib import admin

@@ -1,4 +1,4 @@
-"""The locks that a rotation of API keys takes."""
+"""The locks taken when API keys are rotated."""
 
 import pytest
 from django.conf import settings

@@ -20,7 +20,7 @@ SQL: Any = SimpleNamespace(
 
 
 class Refused(Exception):
-    """Raised if a request must be refused. Its argument is the status line."""
+    """Raised if a request must be refused. The argument is the status line."""
 
 
 def one(rows: list[Any]) -> Any:

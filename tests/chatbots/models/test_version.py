@@ -1,4 +1,4 @@
-"""A change to a text, setting or model that affects prompts creates a version naming its author."""
+"""Each change that affects prompts creates a version, and records who made the change."""
 
 from collections.abc import Callable
 from functools import partial

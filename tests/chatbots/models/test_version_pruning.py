@@ -1,4 +1,4 @@
-"""The newest versions of a text are kept, and so are those that replies have used."""
+"""The newest versions are kept, and so are the versions that replies have used."""
 
 import time
 from collections.abc import Callable
@@ -40,7 +40,10 @@ def edit(row: Instruction, *texts: str) -> None:
 
 
 def use_current(row: Any) -> None:
-    """Mark the row's current version as used, as a reply does. Asserts that it still exists."""
+    """Mark the row's current version as used, as a reply does.
+
+    Asserts that the version still exists.
+    """
     row.refresh_from_db()
     assert use([Version.objects.get(row_id=row.pk, number=row.version).pk])
 

@@ -1,4 +1,4 @@
-"""Saving an unchanged text on a page does not change its line breaks."""
+"""Saving a page does not change the line breaks in fields that were not edited."""
 
 import pytest
 from django.urls import reverse

@@ -37,7 +37,7 @@ def filled(unit: str, *, number: int = body.MAX_BYTES) -> bytes:
 
 
 def full(unit: str, *, of: int) -> bytes:
-    """Return a body with as many units as MAX_VALUES allows, if each counts as `of` values."""
+    """Return a body with as many units as MAX_VALUES allows, if each unit counts as `of` values."""
     return filled(unit, number=(body.MAX_VALUES - 3) // of)
 
 

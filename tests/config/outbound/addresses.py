@@ -51,7 +51,7 @@ TARGETS = words("127.0.0.1 10.0.0.1 169.254.169.254 172.16.5.4 192.168.1.1 0.0.0
 
 
 def in_digits(text: str, zero: int, one: int) -> str:
-    """Replace the ASCII digits in a text with those of another Unicode block."""
+    """Replace the ASCII digits in a string with those of another Unicode block."""
     return text.translate({48 + digit: one + digit - 1 if digit else zero for digit in range(10)})
 
 

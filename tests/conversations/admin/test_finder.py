@@ -1,4 +1,4 @@
-"""The Ctrl+K search finds menu entries and rows, but no rows of other accounts."""
+"""The Ctrl+K search finds menu entries and rows, but never other accounts' rows."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The inbox's list: its text when it is empty, its footer, and the view that it remembers."""
+"""The inbox's list: the message that an empty list shows, the footer, and the remembered view."""
 
 import re
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The inbox's "Tag" action adds a tag to the selected threads or removes it from them."""
+"""The inbox's "Tag" action adds a tag to the selected threads or removes a tag from them."""
 
 from typing import Any
 

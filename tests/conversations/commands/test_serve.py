@@ -1,4 +1,4 @@
-"""`serve`: a failed start names the cause, and a stopped service leaves no process behind."""
+"""`serve`: a failed start reports the cause, and a stopped service leaves no process behind."""
 
 import contextlib
 import json
@@ -205,13 +205,13 @@ def test_a_killed_web_server_leaves_no_orphan(folder: Path) -> None:
 
 
 def servers_of(start: Start) -> list[int]:
-    """Return the process ids of a service's web servers. Their children serve the requests."""
+    """Return the process ids of a service's web servers, whose children serve the requests."""
     named = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in family_of(start.process.pid)}
     return [pid for pid in named if b"web_server" in named[pid] and orphans_of(pid)]
 
 
 def orphans_of(pid: int) -> list[int]:
-    """Return the ids of a web server's descendants, which could outlive it."""
+    """Return the process ids of a web server's descendants, which could outlive the server."""
     return family_of(pid)[1:]
 
 

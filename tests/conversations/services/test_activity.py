@@ -37,7 +37,7 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def id_at(moment: datetime) -> UUID:
-    """Return an id that a row created at this time could have."""
+    """Return a possible id for a row created at this time."""
     return UUID(int=first_id_of(moment).int | new_id().int & (1 << 62) - 1)
 
 
@@ -178,7 +178,7 @@ def test_new_hours_are_counted_before_those_that_have_changed(
 def test_hours_that_take_longer_than_a_run_are_counted_in_the_runs_that_follow(
     chatbot: Chatbot, past: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every hour is eventually counted, even if hours keep changing and a run counts just one."""
+    """Every hour is eventually counted, though hours keep changing and each run counts only one."""
     monkeypatch.setattr(time_budget, "ONE_GO", -1.0)
     deliveries = [sent(chatbot, past - hours * ONE_HOUR, "FAILED") for hours in range(5)]
     thread = ThreadFactory(chatbot=chatbot)

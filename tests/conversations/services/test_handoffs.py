@@ -16,7 +16,7 @@ from tests.factories.conversations import ThreadFactory
 
 
 def outcomes(*chatbots: Chatbot) -> Outcomes:
-    """Return the statistics for the last hour for these chatbots."""
+    """Return these chatbots' statistics for the last hour."""
     return handoffs.outcomes(timezone.now() - ONE_HOUR, [one.pk for one in chatbots])
 
 

@@ -1,4 +1,4 @@
-"""Pruning keeps every version that a reply's origin names, however often the texts change."""
+"""Pruning keeps every version that a reply's origin refers to, however often texts change."""
 
 from functools import partial
 from itertools import count
@@ -80,7 +80,7 @@ def test_settings_that_change_while_they_are_read_are_read_again(
     texts = iter(["Rule 2", "Rule 3"])
 
     def change_first(execute: Any, sql: str, *rest: Any) -> Any:
-        """Change the instruction after its version is read but before it is marked as used."""
+        """Change the instruction between reading its version and marking that version as used."""
         if sql.startswith('UPDATE "chatbots_version"') and (text := next(texts, None)):
             instructions.update(chatbot.pk, row.pk, {"instruction": text})
         return execute(sql, *rest)

@@ -1,6 +1,6 @@
 """New threads and their `anonymous` flag.
 
-If a value is given for the flag, it stays in force until the contact details change.
+A value given for the flag stays in force until the contact details change.
 """
 
 import re

@@ -95,7 +95,7 @@ def test_a_resumed_send_takes_a_place_while_its_reply_is_owed(
             visitor_message.send(incoming, message_id=name)
         assert OwedReply.objects.exists()
     both = visitor_message.send(incoming, message_id=name).messages
-    # The reply exists by now, so this send neither waits nor takes up a place.
+    # The reply exists by now, so this send neither waits nor counts toward the limit.
     with limits.places.one(thread.chatbot.account_id):
         assert visitor_message.send(incoming, message_id=name).messages == both
     assert Message.objects.count() == len(both) == 2

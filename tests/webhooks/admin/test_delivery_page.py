@@ -1,4 +1,4 @@
-"""A delivery's page, the section of it that a script keeps up to date, and the log's search."""
+"""A delivery's page, with a section that a script keeps up to date, and the log's search."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Concurrent calls share one write. An invalid item does not make the others fail."""
+"""Concurrent calls share one write. An invalid item does not make the other items fail."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

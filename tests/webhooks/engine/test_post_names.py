@@ -1,4 +1,4 @@
-"""Every address that a receiver's name resolves to is checked, and only checked ones are used."""
+"""All addresses that a receiver's name resolves to are checked, and no other address is used."""
 
 import ipaddress
 import socket
@@ -81,7 +81,7 @@ def test_the_addresses_of_a_name_are_checked_at_every_attempt(
 def test_a_name_is_resolved_only_once_per_attempt(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
-    """The connection goes to the checked address, although a second lookup would return another."""
+    """The connection uses the checked address, although a second lookup would return a new one."""
     settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("127.0.0.1/32"),)
     ask, asked = socket.getaddrinfo, []
 

@@ -25,7 +25,7 @@ def unreachable(
 ) -> Iterator[Callable[[], AbstractContextManager[None]]]:
     """Return a context manager that makes the database unreachable.
 
-    On PostgreSQL, it ends all other sessions of the database. On SQLite, it locks the database
+    On PostgreSQL, all other sessions of the database are ended. On SQLite, the database is locked
     until the failure is logged.
     """
     name = connection.settings_dict["NAME"]

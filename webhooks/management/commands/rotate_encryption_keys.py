@@ -16,7 +16,7 @@ class Command(RecordCommand):
     )
 
     def run(self, **_: Any) -> dict[str, Any]:
-        """Re-encrypt every secret. Raises CommandError if some cannot be decrypted."""
+        """Re-encrypt every secret. Raises CommandError if any of them cannot be decrypted."""
         broken = done = 0
         try:
             for is_broken in progress(rotate(), total=Endpoint.objects.count(), unit="secrets"):
