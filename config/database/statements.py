@@ -65,7 +65,7 @@ class Slot:
 
 
 class Given(Expression):
-    """A value that a prepared statement gets by name each time it runs."""
+    """A value that is passed to a prepared statement by name each time the statement runs."""
 
     def __init__(self, name: str, field: Any) -> None:
         super().__init__(output_field=field)

@@ -152,7 +152,7 @@ def end_with_parent() -> None:
 
 
 def end_without_parent() -> None:
-    """End this web server process when its parent dies, even by SIGKILL.
+    """End this web server process when its parent dies, even if SIGKILL killed the parent.
 
     Otherwise it would keep the port and share it with the next `serve`, so that some callers would
     reach the old code.

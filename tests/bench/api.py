@@ -124,7 +124,7 @@ class Role:
 
 
 def compare(call: Call, key: str, servers: tuple[Web, Web], *, size: float) -> dict[str, Any]:
-    """Measure a request alternately on the floor and on the service. Returns its figures."""
+    """Measure a request to the floor and to the service alternately. Returns its figures."""
     floor, ours = roles = [Role(server) for server in servers]
     for role in roles:  # warm up connections, caches and prepared statements
         role.run(call, key, 0.5 * size)

@@ -1,4 +1,4 @@
-"""Secrets, addresses and keys change while a worker delivers."""
+"""Secrets, addresses and keys change while a worker is making deliveries."""
 
 import threading
 from collections.abc import Iterator

@@ -80,7 +80,7 @@ def agent(own: Tenant) -> Client:
 def answers(client: Client, address: str, tenant: Tenant) -> Iterator[tuple[str, Any]]:
     """Send a GET, and a POST of a form that would change rows. Yields labels and responses.
 
-    For a list, sends the requests of `answers_of_list` instead.
+    For a list, calls `answers_of_list` instead.
     """
     if page := LISTS.get(address):
         yield from answers_of_list(client, address, tenant, page)
