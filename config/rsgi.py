@@ -9,7 +9,6 @@ The event loop's own thread answers the API's short requests (`config.database.i
 
 import asyncio
 import logging
-import re
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -30,6 +29,7 @@ from config import metrics
 from config.api.body import MAX_BYTES, REFUSAL
 from config.api.errors import ApiError, InvalidRequest, Unavailable
 from config.api.limits import CALL, Call
+from config.content_type import plain_type
 from config.database.connections import release_connection
 from config.database.inline import MustWait, inline
 from config.database.locks import WEB_LOCK_TIMEOUT, limit_waits
@@ -43,8 +43,6 @@ HTTPProtocol = Any  # granian's type hints lack this class, and some methods of 
 
 DISCARDED = 8 * 1024 * 1024  # maximum bytes beyond a body's limit to read and discard
 SMALL = 16 * 1024  # bytes of each body that do not count toward HELD
-LONGEST_TYPE = 500  # characters of a Content-Type header that are read
-BOUNDARY = re.compile(r"""\bboundary="?([-\w'()+,./:=? ]{1,70})""", re.ASCII | re.IGNORECASE)
 STALLED = 60.0  # seconds without progress before a streamed response is abandoned
 HELD = 64 * 1024 * 1024  # maximum bytes of all pending bodies together
 
@@ -158,17 +156,6 @@ async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
     body.length = max(body.length, received)
     body.complete = body.complete and body.length <= most
     return body
-
-
-def plain_type(value: str) -> str:
-    """Return a content type without its parameters, except for the boundary of a form.
-
-    Django would take quadratic time to parse many parameters, and would fail outside its middleware
-    if it did not know the charset. Bodies and forms are UTF-8.
-    """
-    kind, _, parameters = value[:LONGEST_TYPE].partition(";")
-    found = BOUNDARY.search(parameters)
-    return f'{kind}; boundary="{found[1]}"' if found else kind
 
 
 def headers_of(scope: Scope) -> dict[str, str]:
