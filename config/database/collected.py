@@ -33,3 +33,4 @@ class CountOf(Subquery):
 
     template = "(SELECT COUNT(*) FROM (%(subquery)s) counted)"
     output_field = IntegerField()
+    empty_result_set_value = 0  # for a queryset that cannot find any row, Django runs no subquery

@@ -204,6 +204,17 @@ def test_an_empty_log_says_whether_a_webhook_is_configured(
     assert "No events have occurred yet." in client.get(LOG).text
 
 
+@pytest.mark.parametrize(
+    "page", ["", "?state__exact=FAILED", "?q=x", "causes/", "export/", "retry-all/"]
+)
+def test_a_person_without_chatbots_gets_every_page_of_the_log(
+    default_model: Any, page: str
+) -> None:
+    DeliveryFactory()
+    client = signed_in(staff(AccountFactory().owner, ACCOUNT_ADMINS))
+    assert client.get(f"{LOG}{page}", follow=True).status_code == 200
+
+
 def test_the_number_of_rows_to_export_is_counted_as_far_as_a_page_looks(
     client: Client, bots: list[Chatbot], near: None
 ) -> None:
