@@ -40,6 +40,10 @@ class LeadSettingsForm(ConflictForm):
         model = LeadSettings
         fields = tuple(LeadSettings.own_fields())
 
+    def has_changed(self) -> bool:
+        """Count an added form as changed, because Django does not save one with default values."""
+        return self.instance._state.adding or super().has_changed()
+
     def clean_lead_notification_email(self) -> Any:
         """Require valid email addresses."""
         return validated(notified_emails(), self.cleaned_data["lead_notification_email"])
