@@ -92,7 +92,7 @@ def update_chatbot(chatbot: Chatbot, changes: Mapping[str, Any]) -> Chatbot:
     Raises ChatbotNotFound if it has been erased, and InvalidRequest if the new name is taken.
     """
     with unique_name():
-        if save_unlocked(chatbot, changes, CHANGEABLE):
+        if changes and save_unlocked(chatbot, changes, CHANGEABLE):
             return chatbot
         with transaction.atomic():
             current = LOCKED.first(chatbot=chatbot.pk)

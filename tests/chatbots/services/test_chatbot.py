@@ -76,8 +76,9 @@ def test_a_caller_who_has_been_deleted_is_not_reported_as_a_name_that_is_taken(
 
 def test_a_chatbot_erased_between_reading_and_writing_is_not_changed(chatbot: Chatbot) -> None:
     erase_chatbot(chatbot)
-    with pytest.raises(ChatbotNotFound):
-        update_chatbot(chatbot, {"description": "new"})
+    for changes in ({"description": "new"}, {}):
+        with pytest.raises(ChatbotNotFound):
+            update_chatbot(copy(chatbot), changes)
     assert Chatbot.everything.get().description == ""
 
 
@@ -100,6 +101,13 @@ def test_each_concurrent_change_records_the_value_that_it_replaced(
         values.append(value)
     assert sorted(values) == sorted(f"no. {n}" for n in range(MANY))
     assert Chatbot.objects.get().description == values[-1]
+
+
+def test_a_change_starts_from_the_stored_values(chatbot: Chatbot) -> None:
+    Chatbot.objects.update(name="renamed", description="in between")
+    changed = update_chatbot(copy(chatbot), {"description": "new"})
+    assert (changed.name, changed.description) == ("renamed", "new")
+    assert described(chatbot) == [["in between", "new"]]
 
 
 def test_every_column_that_can_change_is_compared() -> None:
