@@ -20,6 +20,7 @@ from typing import Any
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Addresses = tuple[Address, ...]
 
+MOST_TRIED = 16  # a load balancer may have eight IPv4 and eight IPv6 addresses
 WAITING = "while waiting for the response"
 LOOK_UP_SECONDS = 3.0
 LOOK_UPS = 256  # maximum concurrent lookups; a dead name server blocks a thread for a long time
@@ -104,11 +105,12 @@ class TlsSocket(_Timed, ssl.SSLSocket):
 
 
 def connect(addresses: Addresses, port: int) -> tuple[TcpSocket, Address]:
-    """Connect to the first address that accepts the connection.
+    """Connect to the first address that accepts the connection, trying at most MOST_TRIED.
 
     Before each attempt, the time left is divided equally among the untried addresses. Raises the
     OSError of the last attempt.
     """
+    addresses = addresses[:MOST_TRIED]
     failure = OSError("there is no address")
     for untried, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
         family = socket.AF_INET if address.version == 4 else socket.AF_INET6
@@ -129,7 +131,7 @@ def look_up(host: str) -> Addresses:
     try:
         return (ipaddress.ip_address(host),)
     except ValueError:
-        answer = _asked(host)
+        answer = _join_lookup(host)
     doing = "while looking up the name"
     try:
         return answer.result(min(LOOK_UP_SECONDS, left(doing)))
@@ -137,49 +139,48 @@ def look_up(host: str) -> Addresses:
         raise TimeoutError(doing) from error
 
 
-_asking: dict[str, Future[Addresses]] = {}
+_under_way: dict[str, Future[Addresses]] = {}
 _found: dict[str, None] = {}  # names whose latest lookup succeeded, most recent last
-_asking_lock = threading.Lock()
+_lookups_lock = threading.Lock()
 
 
-def _asked(host: str) -> Future[Addresses]:
+def _join_lookup(host: str) -> Future[Addresses]:
     """Start looking up a name, or join a lookup that is under way.
 
     Concurrent lookups of a name share one result, so an unresponsive name server costs one thread
     per name, not one per attempt. The threads are daemons, because getaddrinfo has no timeout and
     must not delay the process's exit. Raises socket.gaierror if too many lookups are under way.
     """
-    with _asking_lock:
-        if host in _asking:
-            return _asking[host]
-        if len(_asking) >= (LOOK_UPS if host in _found else LOOK_UPS - KEPT_FREE):
+    with _lookups_lock:
+        if host in _under_way:
+            return _under_way[host]
+        if len(_under_way) >= (LOOK_UPS if host in _found else LOOK_UPS - KEPT_FREE):
             raise socket.gaierror(socket.EAI_AGAIN, "too many names are being looked up")
         answer: Future[Addresses] = Future()
-        threading.Thread(target=_ask, args=(host, answer), name="lookup", daemon=True).start()
-        _asking[host] = answer
+        threading.Thread(
+            target=_run_lookup, args=(host, answer), name="lookup", daemon=True
+        ).start()
+        _under_way[host] = answer
         # If the lookup succeeds, it adds the name again. A name that no longer gets a response can
         # therefore take a reserved thread only once.
         _found.pop(host, None)
         return answer
 
 
-def _ask(host: str, answer: Future[Addresses]) -> None:
+def _run_lookup(host: str, answer: Future[Addresses]) -> None:
     """Look up a name in its own thread, and set the result or the error."""
     try:
         # Bytes: Python would encode a str with its IDNA codec, whose errors are not gaierrors.
         found = socket.getaddrinfo(host.encode(), None, type=socket.SOCK_STREAM)
         addresses = tuple(dict.fromkeys(ipaddress.ip_address(entry[4][0]) for entry in found))
-    except (OSError, ValueError) as error:
-        outcome: Addresses | Exception = error
-    else:
-        outcome = addresses
-    with _asking_lock:
-        del _asking[host]
-        if not isinstance(outcome, Exception):
-            _found[host] = None
-            if len(_found) > NAMES_KNOWN:
-                del _found[next(iter(_found))]
-    if isinstance(outcome, Exception):
-        answer.set_exception(outcome)
-    else:
-        answer.set_result(outcome)
+    except (OSError, ValueError, MemoryError) as error:
+        with _lookups_lock:
+            del _under_way[host]
+        answer.set_exception(error)
+        return
+    with _lookups_lock:
+        del _under_way[host]
+        _found[host] = None
+        if len(_found) > NAMES_KNOWN:
+            del _found[next(iter(_found))]
+    answer.set_result(addresses)

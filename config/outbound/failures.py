@@ -12,6 +12,7 @@ from requests.exceptions import InvalidSchema, InvalidURL, MissingSchema, Reques
 from urllib3.exceptions import HTTPError
 
 DETAIL_LENGTH = 200
+MOST_CODE = 999  # the highest status code that a response can have
 
 
 class Reason(TextChoices):
@@ -80,6 +81,14 @@ BY_VERIFY_CODE = {  # OpenSSL's X509_V_ERR_…
     62: Reason.CERTIFICATE_NAME,  # HOSTNAME_MISMATCH
     64: Reason.CERTIFICATE_NAME,  # IP_ADDRESS_MISMATCH
 }
+
+
+def class_of(code: int) -> int:
+    """Return the class of a response's status code: its first digit, but at most 5.
+
+    Codes above 599, which HTTP does not define, count as 5xx (RFC 9110, section 15).
+    """
+    return min(code // 100, 5)
 
 
 # Errors of this machine, not of the peer: no file descriptors, memory or buffers are left.

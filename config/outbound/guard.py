@@ -81,7 +81,9 @@ def check_url(url: str) -> None:
         if shown:
             judge(shown)
     except AddressNotAllowed as error:
-        raise ValueError("URL must lead to a public address") from error
+        raise ValueError(
+            "URL must lead to a public address or to a network in WEBHOOK_ALLOWED_NETWORKS"
+        ) from error
     if not shown and not NAME.fullmatch(host.removesuffix(".")):
         raise ValueError("URL must have a valid host")
 

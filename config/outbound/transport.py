@@ -43,6 +43,9 @@ AT_ONCE = 0.5
 # Maximum bytes in the heads of a response and its interim responses together. Node's client
 # accepts 16 KiB.
 HEAD_BYTES = 32 * 1024
+# Maximum bytes in the chunk sizes and trailers of a body together. A chunk size takes 3 to 6 bytes,
+# so a body may still have more than 40,000 chunks.
+FRAMING_BYTES = 256 * 1024
 PIECE_BYTES = 16 * 1024
 
 # urllib3's warnings quote whole URLs, and report conditions that are not faults here: partly
@@ -60,43 +63,70 @@ last_request = LastRequest()
 
 
 class _Bounded:
-    """Wraps a connection's file while a head is read, and limits the head to HEAD_BYTES."""
+    """Wraps a connection's file, and limits the bytes that are read from it line by line."""
 
-    # Any: typeshed has no name for the file that http.client reads from
-    def __init__(self, file: Any) -> None:
-        self.file, self.left = file, HEAD_BYTES
+    # Any: the `fp` of a response, or another wrapper of it
+    def __init__(self, file: Any, most: int, what: str) -> None:
+        self.file, self.most, self.left, self.what = file, most, most, what
+
+    def __getattr__(self, name: str) -> Any:
+        """Read the body without a limit, and close the file."""
+        return getattr(self.file, name)
 
     def readline(self, limit: int) -> bytes:
         line: bytes = self.file.readline(min(limit, self.left + 1))
         self.left -= len(line)
         if self.left < 0:
-            raise http.client.HTTPException(
-                f"a response head of more than {HEAD_BYTES // 1024} KiB"
-            )
-        if self.left < HEAD_BYTES and not line.endswith(b"\n"):
+            raise http.client.HTTPException(f"more than {self.most // 1024} KiB of {self.what}")
+        return line
+
+
+class _Head(_Bounded):
+    """The head of a response, and the heads of its interim responses."""
+
+    def readline(self, limit: int) -> bytes:
+        line = super().readline(limit)
+        if self.left < self.most and not line.endswith(b"\n"):
             # http.client would treat the end of the connection as the end of the head.
             raise http.client.RemoteDisconnected("closed partway through the response head")
         return line
 
-    def close(self) -> None:
-        self.file.close()
+    def read_fields(self) -> bytes:
+        """Read the header lines, including the empty line at their end."""
+        lines = [b""]
+        while lines[-1] not in (b"\r\n", b"\n"):
+            lines.append(self.readline(HEAD_BYTES))
+        return b"".join(lines)
+
+
+class _Fields:
+    """Header lines that are read as a single line, because http.client accepts at most 100."""
+
+    def __init__(self, fields: bytes) -> None:
+        self.pending = [fields]
+
+    def readline(self, limit: int) -> bytes:
+        return self.pending.pop() if self.pending else b""
 
 
 class _Answer(http.client.HTTPResponse):
-    """The final response. Interim responses (100, 102, 103) are skipped; all heads are bounded."""
+    """The final response. Interim responses (100, 102, 103) are skipped; all heads are bounded.
 
-    fp: Any  # typeshed says BufferedReader; while the head is read it is a _Bounded
+    The chunk sizes and the trailers of a chunked body are bounded, too.
+    """
+
+    fp: Any  # typeshed says BufferedReader, which is wrapped here
 
     def begin(self) -> None:
-        file, self.fp = self.fp, _Bounded(self.fp)
+        file, self.fp = self.fp, _Head(self.fp, HEAD_BYTES, "response headers")
         try:
             super().begin()
         finally:
             if self.fp is not None:  # super().begin() closes `fp` if it cannot parse the head
-                self.fp = file
+                self.fp = _Bounded(file, FRAMING_BYTES, "chunk sizes and trailers")
 
     def _read_status(self) -> tuple[str, int, str]:
-        """Read the final status line, skipping interim responses and their headers.
+        """Read the final status line and its headers, skipping interim responses.
 
         Raises HTTPException if the peer switches protocols.
         """
@@ -104,11 +134,11 @@ class _Answer(http.client.HTTPResponse):
             version, status, text = super()._read_status()  # type: ignore[misc] # no public hook
             if status == http.client.SWITCHING_PROTOCOLS:
                 raise http.client.HTTPException("unrequested switch to another protocol")
-            if not 100 <= status < 200:
-                return version, status, text
             left(WAITING)  # checks the deadline, because reading buffered data does not
-            while self.fp.readline(HEAD_BYTES) not in (b"\r\n", b"\n"):
-                pass
+            fields = self.fp.read_fields()
+            if not 100 <= status < 200:
+                self.fp = _Fields(fields)
+                return version, status, text
 
 
 class _Connection(HTTPConnection):
@@ -145,6 +175,14 @@ class _Connection(HTTPConnection):
 class _TlsConnection(_Connection, HTTPSConnection):
     """A TLS connection to one of the given addresses."""
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether the connection is open and no unread bytes are left from the last response.
+
+        The base class checks the socket, but not the bytes that TLS has already decrypted.
+        """
+        return super().is_connected and not self.sock.pending()
+
 
 class _Pool(HTTPConnectionPool):
     """The connections to one host, whose addresses are checked before each request."""
@@ -169,7 +207,7 @@ class _Pool(HTTPConnectionPool):
             self.idle.put((self.scheme, self.host, self.port), conn)
 
     def _validate_conn(self, conn: Any) -> None:  # Any: urllib3 types only its own connections
-        """Look up the host, judge every address, and connect unless a kept socket can be reused."""
+        """Look up the host, check every address, and connect unless a kept socket can be reused."""
         addresses = look_up(conn._dns_host)  # the name with its trailing dot; `host` has none
         if self.judge is not None:
             for address in addresses:
@@ -255,7 +293,7 @@ def session(
     `judge` is called with every address of the host, and raises AddressNotAllowed to refuse one.
     `ca_bundle` is a path; None means the system's certificates. The session keeps at most `kept`
     idle connections for each scheme, for all hosts together. Requests in progress are not limited.
-    The session reads nothing from the environment, keeps no cookies and follows no redirects. Send
+    The session ignores proxy variables and netrc, keeps no cookies and follows no redirects. Send
     with `stream=True` and read with `pieces`.
     """
     context = ssl.create_default_context(cafile=ca_bundle)
@@ -275,6 +313,9 @@ def pieces(response: requests.Response, *, most: int) -> Iterator[bytes]:
 
     Raises one of FAILURES.
     """
-    while piece := response.raw.read1(min(most, PIECE_BYTES), decode_content=False):
+    while most > 0:
+        piece = response.raw.read1(min(most, PIECE_BYTES), decode_content=False)
+        if not piece:
+            return
+        yield piece[:most]  # http.client returns more if a chunk's length is negative
         most -= len(piece)
-        yield piece

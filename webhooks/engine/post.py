@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 
 import requests
 from django.conf import settings
@@ -17,6 +18,7 @@ from config.outbound.transport import last_request, pieces, session
 BODY_SECONDS = 1.0  # seconds to read a body, which is only for display: the status decides success
 BODY_READ = 16 * 1024  # maximum bytes to read; after a longer body, the connection is not reused
 BODY_KEPT = 4 * 1024  # how many bytes of a response body are stored with the attempt
+HEADERS_KEPT = 100  # how many headers of a response are stored with the attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def _ms_since(began: float) -> int:
 def _headers(response: requests.Response, hide: Callable[[str], str]) -> dict[str, str]:
     return {
         clean(hide(name), 100): clean(hide(value), 1_000)
-        for name, value in response.headers.items()
+        for name, value in islice(response.headers.items(), HEADERS_KEPT)
     }
 
 

@@ -13,7 +13,7 @@ from config.outbound.deadline import connect, left, look_up, within
 
 LOOPBACK = ipaddress.ip_address("127.0.0.1")
 NEVER = 600  # seconds, far more than the test takes
-SLACK = 10  # seconds, for a machine under load
+SLACK = 10  # seconds that a busy machine may add
 
 
 @pytest.fixture
@@ -33,6 +33,15 @@ def slow_names(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     for thread in threading.enumerate():
         if thread.name == "lookup":
             thread.join(10)
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """Reserve a port on every IPv4 address, so that no other process listens on it meanwhile."""
+    with socket.socket() as reserved:
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.bind(("0.0.0.0", 0))
+        yield reserved.getsockname()[1]
 
 
 def test_a_nested_deadline_can_only_be_shorter() -> None:
@@ -61,10 +70,9 @@ def test_each_thread_has_its_own_deadline() -> None:
         assert left("while testing") <= NEVER
 
 
-def test_the_addresses_of_a_name_share_the_remaining_time() -> None:
+def test_the_addresses_of_a_name_share_the_remaining_time(port: int) -> None:
     """The first address accepts no connection, but the second one does."""
-    with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
-        port = full.getsockname()[1]
+    with socket.create_server(("127.0.0.1", port), backlog=0):
         waiting = [socket.socket() for _ in range(4)]
         for each in waiting:
             each.setblocking(False)
@@ -77,6 +85,18 @@ def test_the_addresses_of_a_name_share_the_remaining_time() -> None:
             assert (str(address), sock.getpeername()[0]) == ("127.0.0.2", "127.0.0.2")
         for each in (sock, *waiting):
             each.close()
+
+
+def test_only_the_first_addresses_of_a_name_are_tried(port: int) -> None:
+    """Otherwise, a name could make the worker connect to thousands of hosts."""
+    addresses = tuple(LOOPBACK + number for number in range(deadline.MOST_TRIED + 1))
+    with socket.create_server((str(addresses[-1]), port)):
+        with within(NEVER), pytest.raises(ConnectionRefusedError):
+            connect(addresses, port)
+        with within(NEVER):
+            sock, address = connect(addresses[1:], port)
+    assert address == addresses[-1]
+    sock.close()
 
 
 def test_a_literal_address_needs_no_lookup(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,6 +198,20 @@ def test_a_name_is_looked_up_again_each_time(slow_names: list[str]) -> None:
         with within(NEVER):
             look_up("quick.example.com")
     assert slow_names == ["quick.example.com"] * 3
+
+
+def test_a_lookup_that_runs_out_of_memory_does_not_block_later_lookups(
+    slow_names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_memory(*args: Any, **kwargs: Any) -> NoReturn:
+        raise MemoryError
+
+    with monkeypatch.context() as patch, within(NEVER):
+        patch.setattr(socket, "getaddrinfo", without_memory)
+        with pytest.raises(MemoryError):
+            look_up("quick.example.com")
+    with within(NEVER):
+        assert look_up("quick.example.com") == (LOOPBACK,)
 
 
 @pytest.mark.parametrize("host", ["a" * 64 + ".example.com", "a..example.com", "no-such.invalid"])

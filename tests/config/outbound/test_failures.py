@@ -9,7 +9,14 @@ import pytest
 import requests
 import urllib3
 
-from config.outbound.failures import FAILURES, AddressNotAllowed, Reason, explain, is_shortage
+from config.outbound.failures import (
+    FAILURES,
+    AddressNotAllowed,
+    Reason,
+    class_of,
+    explain,
+    is_shortage,
+)
 
 URL = "https://hooks.example.com/?token=geheim"
 
@@ -138,3 +145,12 @@ def test_the_search_for_a_shortage_ends_in_a_cycle_of_errors() -> None:
     first, second = ValueError(), ValueError()
     first.__context__, second.__context__ = second, first
     assert is_shortage(first) is False
+
+
+@pytest.mark.parametrize(
+    ("code", "its_class"), [(200, 2), (399, 3), (400, 4), (599, 5), (600, 5), (999, 5)]
+)
+def test_a_status_code_that_http_does_not_define_counts_as_an_error_of_the_server(
+    code: int, its_class: int
+) -> None:
+    assert class_of(code) == its_class

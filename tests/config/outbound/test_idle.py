@@ -3,6 +3,7 @@
 A connection that has been idle too long is closed.
 """
 
+import io
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -15,6 +16,7 @@ from config.outbound import idle
 from config.outbound.deadline import within
 from config.outbound.idle import IdleConnections
 from config.outbound.transport import pieces, session
+from tests.servers import behaviors as say
 from tests.servers import certificates
 from tests.servers.processes import wait_until
 from tests.servers.receiver import Receiver
@@ -63,6 +65,18 @@ def test_connections_that_were_idle_too_long_are_closed_without_another_request(
     assert not connections(client).since
     get(client, receivers[0])
     wait_until(lambda: not receivers[0]._open)
+
+
+def test_a_connection_with_unread_bytes_is_not_reused(
+    client: requests.Session, receivers: list[Receiver]
+) -> None:
+    """Otherwise, the unread bytes would be taken for the response to the next request."""
+    # One TLS record: a response that fills the reader's buffer, and another response
+    whole = say.head(200, length=0).ljust(io.DEFAULT_BUFFER_SIZE) + say.head(299, length=0)
+    receivers[0].on("/", say.steps(whole), say.answer(500))
+    get(client, receivers[0])
+    with within(30), closing(client.get(receivers[0].url(), stream=True)) as response:
+        assert response.status_code == 500
 
 
 def test_a_closed_session_keeps_no_connection(

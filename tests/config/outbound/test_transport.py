@@ -24,7 +24,7 @@ from tests.servers.behaviors import Arrival, Behavior, Step
 from tests.servers.receiver import Receiver, hear_nothing
 
 TIMEOUT = 1.0  # seconds; long enough to send the request before the exchange times out
-SLACK = 10.0  # seconds, for a machine under load
+SLACK = 10.0  # seconds that a busy machine may add
 
 
 @pytest.fixture(params=["http", "https"])
@@ -221,28 +221,6 @@ def test_the_deadline_spans_sending_to_a_peer_that_does_not_read(
         client.post(receiver.url(), data=bytes(16 * 1024 * 1024), stream=True)
     assert explain(caught.value) == (Reason.TIMEOUT, "while sending")
     assert time.monotonic() - began < TIMEOUT + SLACK
-
-
-def test_a_body_is_read_up_to_its_limit_and_the_connection_is_closed(
-    receiver: Receiver, client: requests.Session
-) -> None:
-    receiver.on("/", say.endless_body())
-    assert get(client, receiver.url(), most=100_000) == (200, b"a" * 100_000)
-    receiver.on("/", say.answer(201))
-    assert get(client, receiver.url())[0] == 201
-    assert receiver.connections == 2
-
-
-def test_chunks_are_joined_and_the_connection_is_kept(
-    receiver: Receiver, client: requests.Session
-) -> None:
-    whole = (
-        say.head(200, "Transfer-Encoding: chunked")
-        + b"3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nA: b\r\n\r\n"
-    )
-    receiver.on("/", say.steps(whole))
-    assert [get(client, receiver.url()) for _ in range(2)] == [(200, b"abcde")] * 2
-    assert receiver.connections == 1
 
 
 def test_interim_responses_are_skipped_and_the_connection_is_kept(

@@ -16,7 +16,7 @@ from tests.servers.receiver import Greeting, Receiver
 from tests.webhooks.engine.sending import AMPLE, BODY, SECRET, SLACK, send
 from webhooks import masking, signing
 from webhooks.engine import post as module
-from webhooks.engine.post import BODY_KEPT, post
+from webhooks.engine.post import BODY_KEPT, HEADERS_KEPT, post
 
 pytestmark = pytest.mark.usefixtures("trusting")
 LONG_SECRET = string.ascii_letters + string.digits
@@ -139,6 +139,7 @@ def test_a_receiver_that_never_accepts_a_request_is_cut_off_in_time(
         pytest.param(
             say.endless_body(200, "Transfer-Encoding: chunked"), 0.0, id="2xx, then bad chunks"
         ),
+        pytest.param(say.endless_trailers(), 0.0, id="2xx, then endless trailers"),
         pytest.param(say.bomb(), 0.0, id="2xx, then a decompression bomb"),
         pytest.param(say.early_hints(), 0.0, id="interim responses, then 2xx"),
     ],
@@ -153,6 +154,14 @@ def test_the_status_decides_at_the_end_of_the_headers(
     assert (outcome.success, outcome.response_code) == (True, 200)
     assert outcome.response_ms / 1000 <= whole - waited + 0.001, "excludes the wait for the body"
     assert len(outcome.response_body) <= BODY_KEPT
+
+
+@pytest.mark.proves("Delivery rules")
+def test_a_response_with_many_headers_is_a_response(receiver: Receiver) -> None:
+    receiver.on("/", say.answer(200, b"", *(f"A{number}: b" for number in range(150))))
+    outcome = send(receiver.url())
+    assert (outcome.success, outcome.reason) == (True, "")
+    assert list(outcome.response_headers)[-1] == f"A{HEADERS_KEPT - 1}"
 
 
 def test_a_body_is_awaited_for_no_longer_than_a_second(receiver: Receiver) -> None:

@@ -81,7 +81,7 @@ def test_the_addresses_of_a_name_are_checked_at_every_attempt(
 def test_a_name_is_resolved_only_once_per_attempt(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
-    """The connection uses the checked address, although a second lookup would return a new one."""
+    """The connection uses the checked address, even if a second lookup would differ."""
     settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("127.0.0.1/32"),)
     ask, asked = socket.getaddrinfo, []
 
