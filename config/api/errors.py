@@ -14,7 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from rest_framework import exceptions
 
 from config.database.locks import is_lock_timeout
-from config.database.postgresql.outage import unreachable
+from config.database.postgresql.outage import unavailable
 
 logger = logging.getLogger(__name__)
 
@@ -151,12 +151,12 @@ def faults(detail: Any, path: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
 def is_temporary(error: BaseException) -> bool:
     """Return whether a database outage or a lock timeout caused an error.
 
-    A retry may then succeed. Lock timeouts are logged here, outages elsewhere.
+    After such an error, a retry may succeed. Lock timeouts are logged here, outages elsewhere.
     """
     if is_lock_timeout(error):
         logger.warning("a request gave up waiting: %s", error, extra={"bounded": True})
         return True
-    return unreachable(error)
+    return unavailable(error)
 
 
 def as_api_error(error: Exception) -> ApiError:

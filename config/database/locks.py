@@ -17,11 +17,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import chain, repeat
 from typing import Any, TypeVar
 
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import InterfaceError, InternalError, OperationalError, connection, transaction
 from django.db.models import QuerySet
 from django.db.models.expressions import RawSQL
-from psycopg.errors import LockNotAvailable
+from psycopg.errors import DeadlockDetected, LockNotAvailable
 
+from config.database.availability import outage_in_words
 from config.database.connections import configure_sessions
 from config.stop_signal import worker_is_stopping
 
@@ -31,6 +32,9 @@ WORKER_LOCK_TIMEOUT = "300ms"
 WEB_LOCK_TIMEOUT = "1s"
 BATCH = 1_000
 PAUSES = (0.1, 0.3, 1.0, 2.0)  # seconds between attempts to write; the last pause repeats
+
+# Errors that a retry may resolve. A read-only database raises InternalError.
+TEMPORARY = (OperationalError, InterfaceError, InternalError)
 
 # Any: any model, and rows of any form
 Rows = TypeVar("Rows", bound="QuerySet[Any, Any]")
@@ -48,12 +52,17 @@ def limit_waits(timeout: str) -> None:
 
 
 class RowLocked(OperationalError):
-    """Raised for each item of a batch whose row another session has locked."""
+    """The error for an item of a batch, if another session has locked the item's row."""
 
 
 def is_row_locked(error: BaseException) -> bool:
-    """Return whether an error means that another session has locked a row."""
-    return isinstance(error, RowLocked) or isinstance(error.__cause__, LockNotAvailable)
+    """Return whether an error means that another session has locked a row.
+
+    A deadlock counts too: PostgreSQL reports one, instead of a lock timeout, if the lock timeout is
+    not set or is longer than `deadlock_timeout`.
+    """
+    cause = error.__cause__
+    return isinstance(error, RowLocked) or isinstance(cause, (LockNotAvailable, DeadlockDetected))
 
 
 def is_lock_timeout(error: BaseException) -> bool:
@@ -140,18 +149,24 @@ def insist(
 ) -> Answer:
     """Retry a write while its row is locked or the database does not respond.
 
-    `until` is a time on the monotonic clock. After that time, or once the worker has been asked to
-    stop, the error is raised. With `while_stopping`, the retries continue while the worker stops.
-    Use `while_stopping` only if `until` comes before the worker has to exit.
+    `until` is a time on the monotonic clock. After that time, the error is raised, except during an
+    outage, when no other process can take over the work. Once the worker has been asked to stop,
+    the error is raised at once or, with `while_stopping`, after `until`. Use `while_stopping` only
+    if `until` comes before the worker has to exit.
     """
     waiting, pauses = threading.Event(), chain(PAUSES, repeat(PAUSES[-1]))
     while True:
         try:
             return write()
-        except (OperationalError, InterfaceError) as error:
+        except TEMPORARY as error:
             connection.close()
             pause = next(pauses)
-            if time.monotonic() + pause > until or (worker_is_stopping() and not while_stopping):
+            late = time.monotonic() + pause > until
+            if worker_is_stopping():
+                ends = late or not while_stopping
+            else:
+                ends = late and not outage_in_words(error)
+            if ends:
                 raise
-            logger.warning("%s is not settled yet: %s", what, error)
+            logger.warning("%s is not settled yet: %s", what, error, extra={"bounded": True})
             waiting.wait(pause)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 
 logger = logging.getLogger(__name__)
 
@@ -26,12 +26,15 @@ class Renewal:
 
     @contextmanager
     def of(self, claim: UUID) -> Iterator[None]:
-        """Renew a claim for as long as the block runs."""
+        """Renew a claim for as long as the block runs.
+
+        Raises RuntimeError if no thread can be started.
+        """
         with self.lock:
+            if not self.runs:
+                threading.Thread(target=self.run, name="renewal", daemon=True).start()
             self.claims.add(claim)
-            begins, self.runs = not self.runs, True
-        if begins:
-            threading.Thread(target=self.run, name="renewal", daemon=True).start()
+            self.runs = True
         try:
             yield
         finally:
@@ -49,7 +52,7 @@ class Renewal:
                 claims = list(self.claims)
             try:
                 self.renew(claims)
-            except DatabaseError as error:
+            except Error as error:
                 logger.warning("leases could not be renewed: %s", error)
             finally:
                 connection.close()

@@ -16,7 +16,7 @@ from psycopg_pool import PoolTimeout
 
 from config.database.inline import MustWait, inline
 from config.database.postgresql.connection import Connection, Found
-from config.database.postgresql.outage import outage
+from config.database.postgresql.outage import ATTEMPT, failure, outage
 
 # A request waits up to WAIT seconds for a connection from the pool, or for a response on it, and
 # then up to VERDICT seconds to find out whether the database is down. The total is less than two
@@ -24,7 +24,7 @@ from config.database.postgresql.outage import outage
 WAIT = 0.5
 VERDICT = 1.4
 PATIENT_WAIT = 5.0  # replaces WAIT in a worker, because its pool is often busy
-LIFETIME = 600.0  # seconds for which the event loop's thread keeps a connection
+LIFETIME = 600.0  # seconds for which the thread that takes requests keeps a connection
 RECENT = 0.05  # seconds for which the server counts as responsive after a response
 
 
@@ -38,7 +38,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     stores_times_as_text = False
     joins_writes = True
     waiting_writes: list[Any] | None = None  # for a `config.database.prepared.together` block
-    inline = False  # whether this wrapper belongs to the event loop's thread, which must not wait
+    inline = False  # whether this wrapper's thread takes requests, and so must not wait
+    released = False  # closed cleanly, so there is no state to reset
     answered_at = 0.0  # when this process last released a working connection (monotonic)
 
     def get_connection_params(self) -> dict[str, Any]:
@@ -69,6 +70,20 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 self.connection, name=name, scrollable=False, withhold=held
             )
         return kinds.Cursor(self.connection)
+
+    def ensure_connection(self) -> None:
+        """Connect if necessary. After a release, take a pooled connection without Django's setup.
+
+        That setup checks the settings, resets the wrapper and sends a signal, which takes longer
+        than the pool.
+        """
+        if self.connection is None and self.released and self.pool:
+            self.released = False
+            with self.wrap_database_errors:
+                self.connection = self.get_new_connection({})
+                self._set_autocommit(True)  # it is off if a transaction was abandoned
+        else:
+            super().ensure_connection()
 
     def run_prepared(
         self, sql: str, values: list[Any], *, reads: bool
@@ -119,8 +134,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:  # Any: psycopg's
         """Take a live connection from the pool. Raises OperationalError if there is none.
 
-        The event loop's thread takes the connection that another thread has offered, or raises
-        MustWait.
+        The thread that takes requests uses the connection that another thread has offered, or
+        raises MustWait.
         """
         self.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         if not self.pool:
@@ -137,6 +152,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 # Called repeatedly, because only a new call makes the pool try to connect again.
                 connection = self.pool.getconn(min(wait(), left))
             except PoolTimeout:
+                # The pool does not report why it has no connection, so connect without it.
+                limits = {"connect_timeout": ATTEMPT}
+                if not outage.watched and (error := failure(self.get_connection_params() | limits)):
+                    raise error from None
                 if time.monotonic() >= deadline:
                     raise
             else:
@@ -147,30 +166,29 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 connection.close()
                 self.pool.putconn(connection)  # the pool replaces it
             if outage.watched:
-                outage.find_out(conn_params, within=left if outage.patient else VERDICT)
+                within = left if outage.patient else VERDICT
+                outage.find_out(self.get_connection_params(), within=within)
 
     def writing(self) -> AbstractContextManager[object]:
         """Return a context manager for one write, which autocommits outside a transaction.
 
-        Raises MustWait on the event loop's thread.
+        Raises MustWait on the thread that takes requests.
         """
         if self.inline:
             raise MustWait
         return nullcontext()
 
-    def unspoiled(self, connection: psycopg.Connection[Any]) -> bool:
+    def unspoiled(self, connection: Connection) -> bool:
         """Return whether a pooled connection is known to work, without a round trip.
 
         True if the server responded to this process very recently and has not closed this
         connection. The socket of a closed connection would be readable.
         """
-        if time.monotonic() - self.answered_at > RECENT:
-            return False
-        poll = select.poll()
-        poll.register(connection.pgconn.socket, select.POLLIN)
-        return not poll.poll(0)
+        recent = time.monotonic() - self.answered_at <= RECENT
+        return recent and not connection.has_input()
 
     def _close(self) -> None:
+        self.released = not (self.in_atomic_block or self.needs_rollback or self.errors_occurred)
         if self.connection is not None and self.connection.pgconn.status == ConnStatus.OK:
             DatabaseWrapper.answered_at = time.monotonic()
             self.connection.later.clear()  # statements of an abandoned transaction
@@ -187,7 +205,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return idle and figures["pool_size"] > 1 and not figures["requests_waiting"]
 
     def use_inline(self) -> None:
-        """Set up this wrapper to read on the event loop's thread.
+        """Set up this wrapper to read on the thread that takes requests.
 
         Raises MustWait if there is no working connection, or if prepared statements are disabled.
         """
@@ -200,7 +218,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             raise MustWait
 
     def close_if_unusable_or_obsolete(self) -> None:
-        """Keep the event loop's connection for LIFETIME, unless an error has occurred on it."""
+        """Keep an inline connection for LIFETIME, unless an error has occurred on it."""
         if not self.inline:
             super().close_if_unusable_or_obsolete()
         elif self.errors_occurred or time.monotonic() >= (self.close_at or 0):

@@ -21,6 +21,11 @@ from psycopg.pq.abc import PGresult
 from config.database.inline import MustWait
 
 MOST = 500  # maximum number of statements that a connection prepares; others use a cursor
+OBSOLETE = (
+    errors.FeatureNotSupported,
+    errors.InvalidSqlStatementName,
+    errors.ReadOnlySqlTransaction,
+)
 MOST_PARAMETERS = 65_535  # PostgreSQL's own limit
 FORMATS = [PyFormat.AUTO] * MOST_PARAMETERS
 Named = tuple[str, tuple[int, ...] | None]  # a statement, and the types of its parameters
@@ -43,7 +48,7 @@ class Connection(psycopg.Connection[Any]):
         return []
 
     @cached_property
-    def adapter(self) -> Any:  # a Transformer, which psycopg does not type
+    def adapter(self) -> Any:  # a psycopg Transformer
         """Converts parameters and results. It caches the converter for each type."""
         return Transformer(self)
 
@@ -109,10 +114,17 @@ class Connection(psycopg.Connection[Any]):
             self.later.append(call)
 
     def wait(self, gen: Generator[Any, Any, ResultT], *options: Any, **named: Any) -> ResultT:
-        """Run waiting statements before anything that psycopg itself does on the connection."""
+        """Run waiting statements before anything that psycopg itself does on the connection.
+
+        If the server accepts no writes, closes the connection, as `check` does.
+        """
         if self.later:
             self.together([])
-        return super().wait(gen, *options, **named)
+        try:
+            return super().wait(gen, *options, **named)
+        except errors.ReadOnlySqlTransaction:
+            self.close()
+            raise
 
     def commit(self) -> None:
         """Commit in the same round trip as waiting statements. Raises psycopg.Error."""
@@ -188,7 +200,10 @@ class Connection(psycopg.Connection[Any]):
         return result
 
     def next_result(self, until: float | None) -> PGresult | None:
-        """Return the next part of a result, or None at its end. libpq's own wait has no timeout."""
+        """Return the current statement's next result, or None after its last one.
+
+        Waits for the socket first, because libpq's own wait has no timeout.
+        """
         while self.pgconn.is_busy():
             self.wait_for(select.POLLIN, until)
         return self.pgconn.get_result()
@@ -218,12 +233,13 @@ class Connection(psycopg.Connection[Any]):
         """Raise the error that a statement's result reports.
 
         Closes the connection if its prepared statements are no longer valid, because a migration
-        has changed a column or a pooler has switched sessions.
+        has changed a column or a pooler has switched sessions. Also closes it if the server accepts
+        no writes: the next connection may lead to another server, or report an outage.
         """
         if result.status in (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK):
             return
         error = errors.error_from_result(result)
-        if isinstance(error, (errors.FeatureNotSupported, errors.InvalidSqlStatementName)):
+        if isinstance(error, OBSOLETE):
             self.close()
         raise error
 

@@ -12,9 +12,10 @@ from weakref import WeakSet
 import psycopg
 from django.db import DatabaseError
 from psycopg import OperationalError
+from psycopg.errors import ReadOnlySqlTransaction
 
 ASK_AGAIN = 0.5  # seconds between attempts to connect while the database is down
-ATTEMPT = 2  # seconds for one attempt; psycopg accepts no less
+ATTEMPT = 2  # seconds for one attempt; psycopg's minimum
 FULL = ("too many clients", "too many connections", "remaining connection slots")
 
 logger = logging.getLogger(__name__)
@@ -52,19 +53,22 @@ class Outage:
                 verdict = threading.Event()
                 limit = {} if self.patient else {"connect_timeout": ATTEMPT}
                 given = (parameters | limit, verdict)
-                threading.Thread(target=self.ask, args=given, daemon=True).start()
+                try:
+                    threading.Thread(target=self.ask, args=given, daemon=True).start()
+                except RuntimeError as error:  # no thread can be started
+                    raise OperationalError(str(error)) from error
                 self.verdict = verdict
         if not verdict.wait(within):
             raise OperationalError(f"the database did not respond within {within:g} s")
         self.check()
 
     def ask(self, parameters: dict[str, Any], verdict: threading.Event) -> None:
-        """Try to connect until an attempt succeeds. Sets `verdict` when the first attempt ends."""
-        while error := failure(parameters):
+        """Try to connect until the database is up. Sets `verdict` when the first attempt ends."""
+        while (error := failure(parameters)) and not is_full(error):
             if self.under_way:
                 self.interrupt()
             else:
-                logger.error("the database does not respond (%s)", type(error).__name__)
+                logger.error("the database does not respond: %s", reason(error))
                 self.under_way = True
             verdict.set()
             time.sleep(ASK_AGAIN)
@@ -87,23 +91,35 @@ class Outage:
                 shared.shutdown(socket.SHUT_RDWR)
 
 
-def failure(parameters: dict[str, Any]) -> Exception | None:
-    """Try to connect. Returns the error, or None if the database is up.
+def reason(error: BaseException) -> str:
+    """Return an error's message as one line. psycopg's messages contain no password."""
+    return " ".join(str(error).split())
 
-    A database that refuses the connection because too many are in use counts as up.
-    """
+
+def failure(parameters: dict[str, Any]) -> Exception | None:
+    """Try to connect. Returns the error, or None if there was none."""
     try:
         psycopg.connect(**parameters).close()
     except (psycopg.Error, OSError) as error:
-        return None if any(text in str(error) for text in FULL) else error
+        return error
     return None
+
+
+def is_full(error: Exception) -> bool:
+    """Return whether an error means that the database is up but accepts no more connections."""
+    return any(text in str(error) for text in FULL)
 
 
 outage = Outage()
 
 
-def unreachable(error: BaseException | None) -> bool:
-    """Return whether a Django error means that PostgreSQL is down or has no free connection."""
+def unavailable(error: BaseException | None) -> bool:
+    """Return whether a Django error means that PostgreSQL cannot be used at the moment.
+
+    In that case, it is down, has no free connection, or accepts no writes, as a standby does.
+    """
     cause = error.__cause__ if isinstance(error, DatabaseError) else None
+    if isinstance(cause, ReadOnlySqlTransaction):
+        return True
     state = getattr(cause, "sqlstate", None) or "08"  # 08: connection exceptions
     return isinstance(cause, OperationalError) and state.startswith(("08", "57P"))

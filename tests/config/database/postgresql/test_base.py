@@ -3,16 +3,18 @@
 import os
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
 import pytest
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
 
 from accounts.models import Plan
 from config.database.postgresql import base
+from tests.factories.accounts import PlanFactory
 from tests.patience import PATIENCE
 
 pytestmark = [
@@ -106,3 +108,23 @@ def test_queries_are_not_compiled_to_machine_code() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SHOW jit")
         assert cursor.fetchone() == ("off",)
+
+
+def lose_connection() -> None:
+    """Close this thread's connection inside a transaction. The pool keeps the session."""
+    with transaction.atomic():
+        assert Plan.objects.exists()
+        connection.close()
+    connection.close()
+
+
+def test_a_connection_that_was_lost_in_a_transaction_commits_again() -> None:
+    plan = PlanFactory()
+    connection.close()
+    with ThreadPoolExecutor(1) as other:
+        other.submit(lose_connection).result()
+    for number in range(2 * connection.pool.max_size):  # takes each connection, one by one
+        Plan.objects.filter(pk=plan.pk).update(monthly_messages=number)
+        connection.close()
+        assert Plan.objects.get(pk=plan.pk).monthly_messages == number
+        connection.close()

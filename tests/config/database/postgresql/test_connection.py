@@ -249,6 +249,17 @@ def test_statements_that_are_no_longer_valid_close_the_connection(
     assert connection.closed
 
 
+@pytest.mark.parametrize("runs", [Connection.execute, lambda self, sql: self.run(sql, [])])
+def test_a_server_that_accepts_no_writes_closes_the_connection(
+    connection: Connection, runs: Callable[[Connection, str], object]
+) -> None:
+    """The pool then opens a new connection, which may lead to the new primary after failover."""
+    connection.execute("SET default_transaction_read_only = on")
+    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+        runs(connection, "CREATE TABLE other ()")
+    assert connection.closed
+
+
 def test_a_value_that_cannot_be_sent_closes_the_connection(connection: Connection) -> None:
     connection.autocommit = False
     connection.run("SELECT %s::text", ["a"])

@@ -1,0 +1,138 @@
+"""PostgreSQL refuses writes for a while, as a standby does during a failover."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import psycopg
+import pytest
+import requests
+from django.conf import settings
+
+from tests.groups import needs
+from tests.patience import PATIENCE
+from tests.servers.behaviors import Arrival, Step, head
+from tests.servers.processes import wait_until
+from tests.servers.receiver import Receiver
+from tests.soak.ground import TIMEOUT, Ground, servers, servers_are_there
+from tests.soak.ledger import LEFT_TO_DO
+from webhooks.engine.claims import MARGIN
+
+pytestmark = pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no server")
+
+END_ALL = """SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()"""
+PAST_LEASE = TIMEOUT + MARGIN.total_seconds() + 2
+
+
+@pytest.fixture
+def ground() -> Iterator[Ground]:
+    if not servers_are_there():
+        needs("initdb and redis-server")
+    with servers() as ground:
+        for process in ground.processes:
+            process.environment["DJANGO_SETTINGS_MODULE"] = "config.settings"
+        yield ground
+
+
+def tell(ground: Ground, *statements: str) -> None:
+    """Run statements in a session that may write."""
+    assert ground.postgres
+    with psycopg.connect(ground.postgres.url, autocommit=True) as session:
+        session.execute("SET default_transaction_read_only = off")
+        for statement in statements:
+            session.execute(statement.encode())
+
+
+def fail_over(ground: Ground) -> None:
+    """End all sessions. The server that the processes connect to afterwards accepts no writes."""
+    database = "ALTER DATABASE soak SET default_transaction_read_only = on"
+    tell(ground, database, END_ALL)
+
+
+def promote(ground: Ground) -> None:
+    """Make new sessions writable. Sessions that began on the standby stay as they are."""
+    tell(ground, "ALTER DATABASE soak RESET default_transaction_read_only")
+
+
+def refuse_writes(ground: Ground) -> None:
+    """Refuse writes in all sessions, as a server whose disk is almost full does in some clouds."""
+    server = "ALTER SYSTEM SET default_transaction_read_only = on"
+    tell(ground, server, "SELECT pg_reload_conf()")
+    # The server tells its running sessions about the change before it accepts the next one.
+    wait_until(lambda: new_sessions_are_read_only(ground))
+
+
+def new_sessions_are_read_only(ground: Ground) -> bool:
+    assert ground.postgres
+    with psycopg.connect(ground.postgres.url, autocommit=True) as session:
+        return session.execute("SHOW default_transaction_read_only").fetchone() == ("on",)
+
+
+def settling_was_refused(ground: Ground) -> bool:
+    return any("is not settled yet" in worker.said() for worker in ground.workers)
+
+
+def accept_writes(ground: Ground) -> None:
+    server = "ALTER SYSTEM RESET default_transaction_read_only"
+    tell(ground, server, "SELECT pg_reload_conf()")
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "seconds"),
+    [
+        pytest.param(fail_over, promote, 0, id="failover"),
+        pytest.param(refuse_writes, accept_writes, 0, id="read-only server"),
+        pytest.param(fail_over, promote, PAST_LEASE, id="long failover", marks=pytest.mark.slow),
+        pytest.param(
+            refuse_writes,
+            accept_writes,
+            PAST_LEASE,
+            id="server that is read-only for long",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+@pytest.mark.proves("Response envelope")
+@pytest.mark.proves("Delivery rules")
+def test_requests_fail_with_a_503_and_results_are_kept_until_the_database_takes_writes(
+    ground: Ground,
+    receiver: Receiver,
+    begin: Callable[[Ground], None],
+    end: Callable[[Ground], None],
+    seconds: float,
+) -> None:
+    ready = threading.Event()
+
+    def take(arrival: Arrival) -> Iterator[Step]:
+        ready.wait(PATIENCE)
+        yield head(200, length=0)
+
+    receiver.on("/hook", take)
+    made = ground.furnish([receiver.url("/hook")])
+    for process in ground.processes:
+        process.start()
+    wait_until(ground.web.answers, told=ground.web.said)
+    base = f"{ground.web.address}/api/v1/chatting/{made['chatbots'][0]}"
+    ask = partial(requests.request, headers={"Authorization": f"Bearer {made['key']}"}, timeout=30)
+    thread = ask("POST", f"{base}/threads", json={}).json()["data"]["thread"]["id"]
+    assert ask("PATCH", f"{base}/thread/{thread}/escalate").ok
+    receiver.wait_for(1, 30)
+    begin(ground)
+    ready.set()
+    began, writes, reads = time.monotonic(), [], []
+    while not writes or time.monotonic() < began + seconds:
+        writes.append(ask("POST", f"{base}/threads", json={}))
+        reads.append(ask("GET", f"{base}/threads").status_code)
+        time.sleep(0.5)
+    wait_until(lambda: settling_was_refused(ground))
+    end(ground)
+    wait_until(lambda: ask("POST", f"{base}/threads", json={}).ok, told=ground.web.said)
+    wait_until(lambda: not ground.ledger.number(LEFT_TO_DO), told=ground.workers[0].said)
+    assert {(one.status_code, one.headers.get("Retry-After")) for one in writes} == {(503, "1")}
+    assert set(reads) <= {200, 503}
+    assert [(one.number, one.status) for one in ground.ledger.attempts()] == [(1, "SUCCESS")]
+    assert len(receiver.arrivals) == 1
+    for process in ground.processes:
+        assert "Traceback" not in process.said()
