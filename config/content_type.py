@@ -2,7 +2,7 @@
 
 import re
 
-LONGEST_TYPE = 500  # characters of a Content-Type header that are read
+LONGEST_TYPE = 500  # maximum characters of a Content-Type header to read
 BOUNDARY = re.compile(r"""\bboundary="?([-\w'()+,./:=? ]{1,70})""", re.ASCII | re.IGNORECASE)
 
 
@@ -10,7 +10,7 @@ def plain_type(value: str) -> str:
     """Return a content type without its parameters, except for the boundary of a form.
 
     Django would take quadratic time to parse many parameters, and would fail outside its middleware
-    if it did not know the charset. Bodies and forms are UTF-8.
+    for some charsets, such as hex. Bodies and forms are UTF-8.
     """
     kind, _, parameters = value[:LONGEST_TYPE].partition(";")
     found = BOUNDARY.search(parameters)

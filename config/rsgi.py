@@ -1,18 +1,18 @@
-"""The web server's entry point. The event loop receives whole requests, and threads handle them.
+"""The web server's entry point. The event loop receives bodies, and threads handle requests.
 
 If a thread read a body itself, it would wait until the client had sent it all. Here only the event
 loop waits, so a slow client holds a connection and some memory, but neither a thread nor a database
 connection.
 
-The event loop's own thread answers the API's short requests (`config.database.inline`).
+API requests with a small body, or none, do not pass through the event loop. The thread that takes
+requests from the network answers short ones itself (`config.database.inline`).
 """
 
 import asyncio
 import logging
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -34,16 +34,21 @@ from config.database.connections import release_connection
 from config.database.inline import MustWait, inline
 from config.database.locks import WEB_LOCK_TIMEOUT, limit_waits
 from config.database.postgresql.outage import outage
+from config.runtime.arrivals import Arrivals
+from config.runtime.shortcut import Watcher, before_event_loop
+from config.runtime.thread_pool import ThreadPool
 from config.wsgi import application as django
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-HTTPProtocol = Any  # granian's type hints lack this class, and some methods of its headers
+HTTPProtocol = Any  # granian's RSGIHTTPProtocol
 
-DISCARDED = 8 * 1024 * 1024  # maximum bytes beyond a body's limit to read and discard
+DISCARDED = 8 * 1024 * 1024  # maximum bytes to read and discard beyond a body's limit
 SMALL = 16 * 1024  # bytes of each body that do not count toward HELD
 STALLED = 60.0  # seconds without progress before a streamed response is abandoned
+LATE = f"Not received within {settings.BODY_TIMEOUT:g} seconds"
+ENDED = "Ended before its declared length"
 HELD = 64 * 1024 * 1024  # maximum bytes of all pending bodies together
 
 logger = logging.getLogger(__name__)
@@ -51,12 +56,11 @@ outage.watched = not settings.EMBEDDED
 limit_waits(WEB_LOCK_TIMEOUT)
 metrics.watch_pool()
 metrics.WEB_THREADS.set(settings.WEB_THREADS)
-threads = ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="web")
+threads = ThreadPool(settings.WEB_THREADS, thread_name_prefix="web")
+# API requests with these methods are answered on the thread that takes requests. POST is not among
+# them, because a POST may wait for a model.
 READS, WRITES = {"GET", "HEAD"}, {"PUT", "PATCH", "DELETE"}
-WITHOUT_SERVERS = not (settings.DATABASE_URL or settings.REDIS_URL)
-# API requests with these methods are answered in the event loop's thread. POST is not among them,
-# because a POST may wait for a model.
-INLINE = READS | WRITES if WITHOUT_SERVERS else READS
+INLINE = READS if settings.DATABASE_URL or settings.REDIS_URL else READS | WRITES
 
 
 class Room:
@@ -100,9 +104,9 @@ class Body:
         self.complete, self.refusal = False, error
 
 
-def is_short(scope: Scope) -> bool:
-    """Return whether the event loop's thread may answer a request."""
-    return scope.method in INLINE and scope.path.startswith("/api/")
+def has_body(scope: Scope) -> bool:
+    """Return whether a request announces a body."""
+    return "content-length" in scope.headers or "transfer-encoding" in scope.headers
 
 
 def bound_of(path: str) -> int:
@@ -127,7 +131,7 @@ async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
     """
     declared = scope.headers.get("content-length")
     body, bound = Body(int(declared or 0)), bound_of(scope.path)
-    if declared is None and "transfer-encoding" not in scope.headers:
+    if not has_body(scope):
         return body
     received, most, empty = 0, bound + DISCARDED, 0
     try:
@@ -142,7 +146,7 @@ async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
                     elif received > most:
                         break
     except TimeoutError:
-        body.refuse(InvalidRequest.at([], f"Not received within {settings.BODY_TIMEOUT:g} seconds"))
+        body.refuse(InvalidRequest.at([], LATE))
     except Unavailable as refusal:
         body.refuse(refusal)
     except BaseException:
@@ -150,7 +154,7 @@ async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
         raise
     else:
         if received < body.length <= most:
-            body.refuse(InvalidRequest.at([], "Ended before its declared length"))
+            body.refuse(InvalidRequest.at([], ENDED))
         elif "transfer-encoding" in scope.headers and empty > 1:
             body.refuse(InvalidRequest.at([], "Expected complete chunks without trailers"))
     body.length = max(body.length, received)
@@ -163,7 +167,7 @@ def headers_of(scope: Scope) -> dict[str, str]:
 
     Names with an underscore are left out, because WSGI cannot tell underscores from dashes.
     """
-    headers: Any = scope.headers
+    headers: Any = scope.headers  # Any: granian's type hints lack get_all
     written = {
         f"HTTP_{name.upper().replace('-', '_')}": (";" if name == "cookie" else ",").join(
             headers.get_all(name)
@@ -241,19 +245,18 @@ def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
 
 
 def answer_inline(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
-    """Answer a short request on the event loop's thread, as `answer` does. Raises MustWait.
-
-    In a thread that runs an event loop, Django refuses to use the database, and asgiref would give
-    each request its own connection. So the loop is hidden from both.
-    """
-    loop, began = asyncio.get_running_loop(), inline.begin()
-    asyncio._set_running_loop(None)
+    """Answer a request on the thread that takes requests, as `answer` does. Raises MustWait."""
+    began = inline.begin()
+    connection.use_inline()  # type: ignore[attr-defined]  # a method of our wrappers
     try:
-        connection.use_inline()  # type: ignore[attr-defined]  # a method of our wrappers
         return answer(scope, protocol, body)
     finally:
-        asyncio._set_running_loop(loop)
         inline.note(time.monotonic() - began)
+
+
+def answer_elsewhere(*_: Any) -> None:
+    """Leave a request to another thread. Raises MustWait."""
+    raise MustWait
 
 
 async def send(protocol: HTTPProtocol, stream: Stream) -> None:
@@ -276,20 +279,68 @@ async def send(protocol: HTTPProtocol, stream: Stream) -> None:
         await run(threads, stream.response.close)
 
 
+def take(watcher: Watcher) -> bool:
+    """Answer an API request. Returns False if its body is large or has no declared length."""
+    scope = watcher.scope
+    if not scope.path.startswith("/api/"):
+        return False
+    if not has_body(scope):
+        begin(watcher, Body(0))
+        return True
+    declared = scope.headers.get("content-length")
+    if declared is None or int(declared) > SMALL:
+        return False
+    arrivals.expect(watcher)
+    return True
+
+
+def arrived(watcher: Watcher, received: bytes | None) -> None:
+    """Answer a request with a small body. `received` is None if it did not arrive in time."""
+    body = Body(int(watcher.scope.headers.get("content-length")))
+    if received is None:
+        body.refuse(InvalidRequest.at([], LATE))
+    elif len(received) < body.length:
+        body.refuse(InvalidRequest.at([], ENDED))
+    else:
+        body.kept += received
+    begin(watcher, body)
+
+
+def begin(watcher: Watcher, body: Body) -> None:
+    """Answer a request in this thread if it is short, otherwise in another thread."""
+    metrics.IN_PROGRESS.inc()
+    # Late bodies are refused on the event loop's thread, where Django forbids database access.
+    is_short = watcher.scope.method in INLINE and not body.refusal
+    finish(answer_inline if is_short else answer_elsewhere, watcher, body)
+
+
+def finish(handle: Callable[..., Any], watcher: Watcher, body: Body) -> None:
+    """Answer a request with `handle`. If it must wait, it starts again in another thread.
+
+    API responses have a known length, so `handle` never returns a Stream here.
+    """
+    try:
+        try:
+            handle(watcher.scope, watcher.proto, body)
+        except MustWait:
+            threads.submit(finish, answer, watcher, body)
+            return
+    except BaseException as error:
+        watcher.err(error)  # logs the error and responds with a 500
+    metrics.IN_PROGRESS.dec()
+
+
+arrivals = Arrivals(arrived, timeout=settings.BODY_TIMEOUT)
+before_event_loop(take)
+
+
 async def application(scope: Scope, protocol: HTTPProtocol) -> None:
-    """Receive a whole request. Answer it in another thread unless it is short and need not wait."""
+    """Receive a whole request, and answer it in another thread."""
     body = await receive(scope, protocol)
     metrics.IN_PROGRESS.inc()
     try:
-        waits = not is_short(scope)
-        if not waits:
-            try:
-                stream = answer_inline(scope, protocol, body)
-            except MustWait:
-                waits = True
-        if waits:
-            run = asyncio.get_running_loop().run_in_executor
-            stream = await run(threads, answer, scope, protocol, body)
+        run = asyncio.get_running_loop().run_in_executor
+        stream = await run(threads, answer, scope, protocol, body)
     finally:
         metrics.IN_PROGRESS.dec()
         room.taken -= body.charged

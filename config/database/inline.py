@@ -1,35 +1,34 @@
-"""Answer short requests on the event loop's own thread.
+"""Answer short requests on the thread that takes requests from the network.
 
-Handing a request to another thread and back costs about as much as answering a short one. But
-the event loop's thread receives nothing while it answers a request. So a request must not wait on
-that thread. It raises MustWait instead, and starts again in another thread.
+Handing a request to another thread costs about as much as answering a short one. But while the
+thread that takes requests answers one, all later requests wait. So a request must not wait on that
+thread. It raises MustWait instead, and starts again in another thread.
 
-With PostgreSQL or Redis, the event loop's thread answers only reads. A write, once begun, must not
-start again in another thread, so it could keep the event loop's thread waiting for the server for
-a long time.
+With PostgreSQL or Redis, that thread answers only reads. A write, once begun, must not start again
+in another thread, so it could keep the thread waiting for the database server for a long time.
 """
 
 import threading
 import time
 from typing import Any
 
-LONGEST = 0.05  # seconds; after that, a request on the event loop's thread must not wait any longer
-# If a request takes longer than LONGEST on the event loop's thread, other threads answer all
-# requests for PAUSE seconds. If the first request after a pause is too slow again, the next pause
-# is twice as long (up to LONGEST_PAUSE), because the database keeps running the abandoned statement
-# while another thread repeats it.
+LONGEST = 0.05  # seconds for which a request may keep the thread waiting
+# If a request takes longer than LONGEST, other threads answer all requests for PAUSE seconds. If
+# the first request after a pause is too slow again, the next pause is twice as long (up to
+# LONGEST_PAUSE), because the database keeps running the abandoned statement while another thread
+# repeats it.
 PAUSE, LONGEST_PAUSE = 1.0, 32.0
 
 
 class MustWait(BaseException):
-    """Raised on the event loop's thread instead of waiting.
+    """Raised on the thread that takes requests, when a request would have to wait.
 
     It is not an Exception, so that no `except Exception` catches it before the web server does.
     """
 
 
 class Inline:
-    """Decides when the event loop's thread may answer a request, and how long it may wait.
+    """Decides when the thread that takes requests may answer one, and how long it may wait.
 
     That thread never connects to PostgreSQL, because connecting can take a long time. It uses a
     connection that another thread no longer needs.
@@ -38,13 +37,13 @@ class Inline:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.paused_until = self.until = 0.0  # on the monotonic clock
-        self.thread: int | None = None  # id of the event loop's thread
+        self.thread: int | None = None  # id of the thread that takes requests
         self.pause = PAUSE
-        self.wanted = False  # the event loop's thread needs a connection
+        self.wanted = False  # the thread that takes requests needs a connection
         self.spare: Any = None  # a psycopg connection
 
     def begin(self) -> float:
-        """Begin a request on the event loop's thread, and return its start time.
+        """Begin a request on the thread that takes requests, and return its start time.
 
         Raises MustWait during a pause. The request's database and cache calls also raise MustWait
         rather than wait beyond the first LONGEST seconds.
@@ -81,9 +80,9 @@ class Inline:
             self.pause = min(2 * self.pause, LONGEST_PAUSE)
 
     def offer(self, spare: Any) -> bool:
-        """Offer a working connection to the event loop's thread.
+        """Offer a working connection to the thread that takes requests.
 
-        Returns False if the thread needs none.
+        Returns False if it needs none.
         """
         if not self.wanted:  # most calls end here, without the lock
             return False

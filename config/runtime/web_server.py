@@ -4,11 +4,15 @@ The options are those of granian's own command.
 """
 
 import os
+import signal
 import threading
 from typing import Any
 
 import granian.cli
+from granian import loops
 from granian.server.mp import MPServer
+
+from config.runtime.arrivals import new_loop
 
 LOOK = 0.25  # seconds between wake-ups of the main thread
 
@@ -38,7 +42,7 @@ class Interrupt(threading.Event):
 
 
 class WebServer(MPServer):
-    """A granian server that stops even if a signal arrives at a bad moment."""
+    """A granian server that stops no matter when the signal arrives."""
 
     main_loop_interrupt: Interrupt
 
@@ -49,9 +53,9 @@ class WebServer(MPServer):
     def signal_handler_interrupt(self, *args: Any, **options: Any) -> None:
         """Stop, as granian does.
 
-        A worker process that is still starting inherits this handler, and exits immediately.
-        Granian would ignore the signal there, and the server would wait for that process until the
-        kill timeout.
+        A web process that is still starting inherits this handler, and exits immediately. With
+        granian's own handler, it would ignore the signal, and the server would wait for it until
+        the kill timeout.
         """
         if os.getpid() != self.pid:
             os._exit(0)
@@ -59,7 +63,28 @@ class WebServer(MPServer):
         super().signal_handler_interrupt(*args, **options)  # type: ignore[no-untyped-call]
 
 
+def keep_signals_at_forks() -> None:
+    """Keep the signals that reach a web process right after it is forked.
+
+    Python discards signals that arrive before fork() has returned in the new process, and the
+    server would wait for that process until the kill timeout. Signals are therefore blocked during
+    a fork.
+    """
+    stops = {signal.SIGINT, signal.SIGTERM}
+
+    def unblock() -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, stops)
+
+    os.register_at_fork(
+        before=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, stops),
+        after_in_parent=unblock,
+        after_in_child=unblock,
+    )
+
+
 if __name__ == "__main__":
+    keep_signals_at_forks()
+    loops.register("auto")(new_loop)  # granian's default
     command: Any = granian.cli  # Any: granian's command is untyped
     command.Server = WebServer
     command.entrypoint()

@@ -1,11 +1,10 @@
-"""Short requests are answered on the event loop's thread, which never waits long."""
+"""The thread that takes requests from the network answers short requests, and never waits long."""
 
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, contextmanager
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -19,6 +18,7 @@ from config.database.inline import LONGEST, PAUSE, Inline, MustWait, inline
 from tests.conftest import Api, caller
 from tests.contract.operations import OPERATIONS, Operation, call, ids_of
 from tests.patience import PATIENCE
+from tests.servers.locks import waits_for_a_lock
 from tests.servers.processes import Web, wait_until
 from tests.servers.proxy import Proxy
 
@@ -28,7 +28,7 @@ for_sqlite = pytest.mark.skipif(not settings.EMBEDDED, reason="a commit may wait
 for_postgresql = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite's reads do not wait")
 
 
-def test_a_thread_leaves_a_connection_only_if_the_event_loop_needs_one() -> None:
+def test_a_thread_leaves_a_connection_only_if_the_thread_that_takes_requests_needs_one() -> None:
     own = Inline()
     assert not own.offer("a")
     with pytest.raises(MustWait):
@@ -38,7 +38,7 @@ def test_a_thread_leaves_a_connection_only_if_the_event_loop_needs_one() -> None
     assert not own.offer("d")
 
 
-def test_after_a_long_read_threads_answer_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_answer_for_a_while_after_a_long_read(monkeypatch: pytest.MonkeyPatch) -> None:
     own, now = Inline(), time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now)
     own.note(LONGEST)
@@ -112,8 +112,9 @@ def get(web: Web, path: str, key: str = "") -> tuple[int, float]:
 def test_a_read_that_starts_again_in_a_thread_is_counted_once(
     web: Web, api: Api, chatbot: Chatbot
 ) -> None:
-    # A thread answers the first request, then offers its connection to the event loop. When `other`
-    # first uses its key, the event loop must not record that use, so the request moves to a thread.
+    # A thread answers the first request, then offers its connection to the thread that takes
+    # requests. When `other` first uses its key, that thread must not record the use, so the request
+    # moves to another one.
     other = caller(chatbot.account.owner)
     keys = [api.key] * 2 + [other.key] * 5
     assert [get(web, "/api/v1/chatbots", key)[0] for key in keys] == [200] * 6 + [429]
@@ -134,7 +135,7 @@ def test_a_read_that_waits_for_the_database_delays_no_other_request(
                 with connection.cursor() as cursor:
                     cursor.execute("LOCK TABLE chatbots_localization IN ACCESS EXCLUSIVE MODE")
                 waiting = elsewhere.submit(get, web, path, api.key)
-                wait_until(blocked, told="the read does not wait for the lock")
+                wait_until(waits_for_a_lock, told="the read does not wait for the lock")
                 others = [get(web, "/healthz")[1] for _ in range(10)]
                 others += [get(web, "/api/v1/chatbots", api.key)[1]]
                 status, seconds = waiting.result()
@@ -155,7 +156,7 @@ def any_is_short(delays: Callable[[], list[float]]) -> bool:
 def test_a_connection_that_the_server_has_closed_is_not_used(
     web: Web, api: Api, chatbot: Chatbot
 ) -> None:
-    # A thread answers the first request, then offers its connection to the event loop.
+    # A thread answers the first request, then offers its connection to the one that takes requests.
     assert get(web, "/api/v1/chatbots", api.key)[0] == 200
     with connection.cursor() as cursor:
         cursor.execute(
@@ -230,13 +231,3 @@ def test_a_change_that_waits_for_another_writer_delays_no_other_request(
         return Change.objects.filter(object_pk=chatbot.pk).count()
 
     assert any_is_short(delays)
-
-
-def blocked() -> Any:
-    """Count the sessions on this database that are waiting for a lock."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-            " AND datname = current_database()"
-        )
-        return cursor.fetchone()[0]

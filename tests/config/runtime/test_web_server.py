@@ -2,12 +2,14 @@
 
 import ctypes
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from config.runtime.web_server import Interrupt
-from tests.servers.processes import Web, wait_until
+from tests.servers.processes import ROOT, Web, wait_until
 
 
 @pytest.mark.django_db(transaction=True)
@@ -31,6 +33,30 @@ def test_a_server_whose_processes_are_still_starting_stops_at_once() -> None:
         wait_until(lambda: len(web.alive()) > 1, told=web.said)
         web.signal(signal.SIGTERM)
         assert web.wait(10) == 0
+
+
+# Sends SIGTERM to each new process immediately, and prints how many processes received it.
+FORKS = """
+import os, signal, time
+from config.runtime.web_server import keep_signals_at_forks
+
+keep_signals_at_forks()
+signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+received = 0
+for _ in range(50):
+    child = os.fork()
+    if not child:
+        time.sleep(1)
+        os._exit(1)
+    os.kill(child, signal.SIGTERM)
+    received += os.waitpid(child, 0)[1] == 0
+print(received)
+"""
+
+
+def test_a_signal_right_after_a_fork_is_not_lost() -> None:
+    done = subprocess.run([sys.executable, "-c", FORKS], cwd=ROOT, capture_output=True, check=True)
+    assert done.stdout == b"50\n"
 
 
 def test_a_stop_is_not_forgotten_when_a_failed_process_is_replaced() -> None:
