@@ -1,4 +1,4 @@
-"""Detect outages of the cache that counts calls, so that they do not take the service down."""
+"""Detect outages of the cache behind the rate limits, so that they do not take the service down."""
 
 import logging
 import threading
@@ -20,10 +20,11 @@ logger = logging.getLogger(__name__)
 
 
 class Outage:
-    """Tracks whether the cache is down. During an outage, rates are not limited, and no call waits.
+    """Tracks whether the cache is down.
 
     The first call that fails begins the outage and logs it once. One thread then polls the cache
-    until it answers again.
+    until it answers again. Meanwhile, rate limits are not enforced, and no call waits for the
+    cache.
     """
 
     def __init__(self, check: Callable[[], None], errors: tuple[type[Exception], ...]) -> None:
@@ -36,13 +37,16 @@ class Outage:
         with self.lock:
             if self.under_way:
                 return
+            try:
+                threading.Thread(target=self.watch, name="cache-watch", daemon=True).start()
+            except RuntimeError:  # no thread can be started; the next failed call tries again
+                return
             self.under_way = True
         CACHE_OUTAGES.inc()
         CACHE_UP.set(0)
         logger.error(
             "rate limits are not enforced: the cache does not respond (%s)", type(error).__name__
         )
-        threading.Thread(target=self.watch, name="cache-watch", daemon=True).start()
 
     def watch(self) -> None:
         """Poll the cache until it answers again."""

@@ -77,7 +77,8 @@ class QueryWhole(Whole):
     def to_internal_value(self, data: Any) -> int:
         if not isinstance(data, str) or not (data.isascii() and data.isdecimal()):
             self.fail("invalid")
-        return super().to_internal_value(int(data[:20]))
+        # 20 digits are enough to exceed every bound, and int() refuses thousands of digits.
+        return super().to_internal_value(int(data.lstrip("0")[:20] or 0))
 
 
 class Number(serializers.FloatField):

@@ -1,4 +1,4 @@
-"""The OpenAPI document's texts about the whole API, as plain strings for the settings."""
+"""Texts about the whole API for the OpenAPI document. The settings read these plain strings."""
 
 TITLE = "Chatbot management and conversation service"
 DESCRIPTION = (

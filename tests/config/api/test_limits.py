@@ -125,7 +125,7 @@ def test_concurrent_creations_stop_at_the_quota(api: Api, chatbot: Chatbot) -> N
     assert Chatbot.objects.count() == 2
 
 
-def test_only_a_failed_use_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_count_of_a_failed_call_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.time", lambda: 1_800_000_000.0)  # no window ends during the test
     rate = (3, 60)
     for _ in range(5):
@@ -162,40 +162,27 @@ TRUSTED = "10.0.0.1"
 
 
 @pytest.mark.parametrize(
-    ("peer", "forwarded_for", "forwarded", "client"),
+    ("forwarded_for", "forwarded", "client"),
     [
-        pytest.param("192.0.2.1", "198.51.100.7", "", "192.0.2.1", id="untrusted peer"),
-        pytest.param(TRUSTED, "", "", TRUSTED, id="proxy without a header"),
-        pytest.param(TRUSTED, "198.51.100.7", "", "198.51.100.7", id="trusted proxy"),
+        pytest.param("198.51.100.7:4711", "", "198.51.100.7", id="port"),
+        pytest.param("198.51.100.7, ", "", TRUSTED, id="empty hop"),
+        pytest.param("", "for=198.51.100.7;proto=https", "198.51.100.7", id="Forwarded"),
         pytest.param(
-            TRUSTED, "203.0.113.9, 198.51.100.7", "", "198.51.100.7", id="forged first hop"
-        ),
-        pytest.param(TRUSTED, "198.51.100.7, 10.0.0.2", "", "198.51.100.7", id="two proxies"),
-        pytest.param(TRUSTED, "198.51.100.7:4711", "", "198.51.100.7", id="port"),
-        pytest.param(TRUSTED, "nonsense", "", TRUSTED, id="not an address"),
-        pytest.param(TRUSTED, "198.51.100.7, ", "", TRUSTED, id="empty hop"),
-        pytest.param(TRUSTED, "", "for=198.51.100.7;proto=https", "198.51.100.7", id="Forwarded"),
-        pytest.param(
-            TRUSTED,
             "",
             'for=203.0.113.9, by=x;For="[2001:db8::7]:4711"',
             "2001:db8::7",
             id="Forwarded with IPv6",
         ),
-        pytest.param(
-            TRUSTED, "203.0.113.9", "for=198.51.100.7", TRUSTED, id="contradictory headers"
-        ),
-        pytest.param(
-            TRUSTED, "198.51.100.7", "for=198.51.100.7", "198.51.100.7", id="matching headers"
-        ),
+        pytest.param("203.0.113.9", "for=198.51.100.7", TRUSTED, id="contradictory headers"),
+        pytest.param("198.51.100.7", "for=198.51.100.7", "198.51.100.7", id="matching headers"),
     ],
 )
 def test_the_client_is_the_last_hop_that_is_not_a_trusted_proxy(
-    settings: Any, peer: str, forwarded_for: str, forwarded: str, client: str
+    settings: Any, forwarded_for: str, forwarded: str, client: str
 ) -> None:
     settings.TRUSTED_PROXIES = networks("10.0.0.0/8")
     given = {"X-Forwarded-For": forwarded_for, "Forwarded": forwarded}
-    request = RequestFactory(REMOTE_ADDR=peer).get(
+    request = RequestFactory(REMOTE_ADDR=TRUSTED).get(
         "/", headers={name: value for name, value in given.items() if value}
     )
     assert client_address(request) == client

@@ -1,4 +1,4 @@
-"""A request's address and user are counted in one round trip, with the same results as in two."""
+"""One round trip counts a request by address and by user, with the same results as two."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ from accounts.models import ApiKey
 from chatbots.models import Chatbot
 from config.api import limits
 from config.api.errors import TooManyRequests
-from config.api.limits import Call, count_address, count_user
+from config.api.limits import Call, SharedCounters, count_address, count_user
 from tests.conftest import Api, caller
 
 pytestmark = [
@@ -33,15 +33,15 @@ def limited(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def trips(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """Record the number of commands in each round trip to Redis."""
+    """Record the number of counters in each round trip to Redis."""
     recorded: list[int] = []
-    exchange = limits.SharedCounters._exchange
+    add_each = SharedCounters.add_each
 
-    def record(connection: Any, commands: Any, *within: Any) -> Any:
-        recorded.append(len(commands))
-        return exchange(connection, commands, *within)
+    def record(self: SharedCounters, amounts: Any) -> Any:
+        recorded.append(len(amounts))
+        return add_each(self, amounts)
 
-    monkeypatch.setattr(limits.SharedCounters, "_exchange", staticmethod(record))
+    monkeypatch.setattr(SharedCounters, "add_each", record)
     yield recorded
 
 
@@ -54,7 +54,7 @@ def with_key(key: str, call: Call | None = None) -> WSGIRequest:
 
 def test_a_known_key_takes_one_round_trip_per_request(api: Api, trips: list[int]) -> None:
     assert [api.get(PATH).status_code for _ in range(3)] == [200] * 3
-    assert trips == [2, 2, 4, 4]
+    assert trips == [1, 1, 2, 2]
 
 
 def test_both_limits_refuse_as_if_they_were_counted_separately(api: Api, settings: Any) -> None:
@@ -76,7 +76,7 @@ def used(chatbot: Chatbot) -> int:
     return counted.calls - 1
 
 
-def test_a_call_that_the_address_limit_refuses_does_not_count_for_the_user(
+def test_a_call_that_the_address_limit_refuses_does_not_count_toward_the_user_limit(
     api: Api, chatbot: Chatbot, settings: Any
 ) -> None:
     api.get(PATH)
@@ -85,7 +85,7 @@ def test_a_call_that_the_address_limit_refuses_does_not_count_for_the_user(
     assert used(chatbot) == 1
 
 
-def test_a_key_that_no_longer_works_does_not_count_for_its_user(
+def test_a_key_that_no_longer_works_does_not_count_toward_the_user_limit(
     api: Api, chatbot: Chatbot, trips: list[int]
 ) -> None:
     other = caller(chatbot.account.owner)
@@ -93,15 +93,15 @@ def test_a_key_that_no_longer_works_does_not_count_for_its_user(
     ApiKey.objects.filter(digest=keys.digest(api.key)).update(revoked_at=timezone.now())
     trips.clear()
     assert [api.get(PATH).status_code for _ in range(3)] == [401] * 3
-    assert trips == [4, 2, 2, 2], "the key is forgotten"
+    assert trips == [2, 1, 1, 1], "the key is forgotten"
     assert used(chatbot) == 2
 
 
-def test_an_unknown_path_does_not_count_for_the_user(
+def test_an_unknown_path_does_not_count_toward_the_user_limit(
     api: Api, chatbot: Chatbot, trips: list[int]
 ) -> None:
     assert [api.get(path).status_code for path in (PATH, "/v1/nothing", PATH)] == [200, 404, 200]
-    assert trips == [2, 2, 4, 2, 4], "the key is not forgotten"
+    assert trips == [1, 1, 2, 1, 2], "the key is not forgotten"
     assert used(chatbot) == 2
 
 
@@ -116,7 +116,7 @@ def test_a_refused_call_that_starts_again_is_refused_again(chatbot: Chatbot, set
     assert used(chatbot) == 0
 
 
-def test_a_key_that_now_belongs_to_another_user_counts_for_that_user(
+def test_a_key_that_now_belongs_to_another_user_counts_toward_that_users_limit(
     api: Api, chatbot: Chatbot
 ) -> None:
     request = with_key("x")
