@@ -2,20 +2,48 @@
 """Django's command line for this project."""
 
 import os
+import signal
 import sys
+
+from config.runtime import streams
 
 
 def main() -> None:
-    """Run the management command given in the arguments."""
+    """Run the management command given in the arguments. SIGTERM stops it, as Ctrl-C does."""
+    streams.prepare()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     try:
-        from django.core.management import execute_from_command_line
+        from django.core.management import CommandError, execute_from_command_line
+        from django.db import DatabaseError
     except ImportError as error:
         raise SystemExit(
             "Django is not installed in this Python: run `make run`, or use .venv/bin/python"
         ) from error
-    execute_from_command_line(sys.argv)
+    try:
+        "".join(sys.argv).encode()
+    except UnicodeEncodeError:
+        raise SystemExit("CommandError: the arguments are not valid UTF-8") from None
+    try:
+        execute_from_command_line(sys.argv)
+    except DatabaseError as error:
+        from config.database.availability import outage_in_words
+        from config.database.upgrades import check_nothing_missing
+
+        if outage := outage_in_words(error):
+            raise SystemExit(f"CommandError: {outage}") from None
+        if "migrate" not in sys.argv:
+            try:
+                check_nothing_missing()
+            except CommandError as missing:
+                raise SystemExit(f"CommandError: {missing}") from None
+        raise
+    finally:
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        raise SystemExit("Stopped.") from None

@@ -61,3 +61,8 @@ def well_formed(text: str) -> bool:
     if not text.isascii() or not text.startswith(f"{MARK}_"):
         return False
     return checksum(text[:-CHECK_LENGTH]) == text[-CHECK_LENGTH:]
+
+
+def prefix_of(text: str) -> str:
+    """Return the prefix of a key. Returns any other string, such as a prefix, unchanged."""
+    return text[: len(MARK) + 1 + PUBLIC_LENGTH] if well_formed(text) else text

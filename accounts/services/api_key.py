@@ -1,6 +1,5 @@
 """Issue, rotate and revoke API keys. Specification: Authentication, 2 and 3."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 
 from django.db import transaction
@@ -56,23 +55,25 @@ def revoke(key: ApiKey) -> bool:
     return bool(revoked)
 
 
-def rotate(rows: ApiKeyQuerySet, *, grace_hours: float = 0) -> Iterator[tuple[ApiKey, str]]:
-    """Issue a new key for each working key. Yields each new row with its text once it is created.
+def replace(old: ApiKey, *, grace_hours: float = 0) -> tuple[ApiKey, str] | None:
+    """Issue a new key in place of a working key. Returns the new row with its text.
 
-    An old key expires after the grace period, or at its own expiry if that comes first. A key that
-    an earlier rotation replaced is not replaced again, but it expires at the end of this grace
-    period, if not earlier. Each key is replaced in its own transaction, so an interrupted rotation
-    leaves no key half-replaced.
+    The old key expires after the grace period, or at its own expiry if that comes first. Returns
+    None if the key no longer works or has already been replaced.
     """
     end = timezone.now() + timedelta(hours=grace_hours)
+    with transaction.atomic():
+        free = ApiKey.objects.replaceable().filter(pk=old.pk)
+        ends = Least(Coalesce("expires_at", end), end)
+        if not update_rows(free, replaced_at=timezone.now(), expires_at=ends):
+            return None
+        key, text = issue(old.user, label=old.label, account=old.account)
+        key.expires_at = old.expires_at
+        key.save(update_fields=["expires_at", "updated_at"])
+    return key, text
+
+
+def shorten_grace(rows: ApiKeyQuerySet, *, grace_hours: float) -> None:
+    """Make keys replaced by earlier rotations expire no later than the end of this grace period."""
+    end = timezone.now() + timedelta(hours=grace_hours)
     update_rows(rows.alive().filter(replaced_at__isnull=False, expires_at__gt=end), expires_at=end)
-    for old in rows.replaceable().select_related("user", "account"):
-        with transaction.atomic():
-            free = ApiKey.objects.replaceable().filter(pk=old.pk)
-            ends = Least(Coalesce("expires_at", end), end)
-            if not update_rows(free, replaced_at=timezone.now(), expires_at=ends):
-                continue  # another request has replaced or revoked the key
-            key, text = issue(old.user, label=old.label, account=old.account)
-            key.expires_at = old.expires_at
-            key.save(update_fields=["expires_at", "updated_at"])
-        yield key, text

@@ -17,6 +17,12 @@ def find_or_create_user(email: str, *, name: str = "") -> User:
         return User.objects.get_by_natural_key(email)
 
 
+def check_active(user: User) -> None:
+    """Raise ValueError if a person is deactivated, because new rights would have no effect."""
+    if not user.is_active:
+        raise ValueError(f"{user.email} is deactivated: activate this person first")
+
+
 def delete_user(user: User) -> None:
     """Remove a person's access, memberships and email address, but keep the row and the name.
 

@@ -1,29 +1,37 @@
 """The base class of most management commands: `--json`, a progress bar and clear errors."""
 
+import select
+import signal
 import sys
 from argparse import ArgumentTypeError
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from getpass import getpass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 from uuid import UUID
 
 from django.core.checks import Tags
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.validators import validate_email
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
 from django.db.models import QuerySet
 from tqdm import tqdm
 
 from config.api.body import dumps
 from config.database import upgrades
+from config.database.availability import outage_in_words
+from config.database.lengths import SHORT
 from config.runtime.context import Context, acting
+from config.runtime.logs import masked
 
 Item = TypeVar("Item")
+Records = Generator[dict[str, Any], None, None]  # Any: the values of a record
 STANDARD_INPUT = "-"
-# The other checks examine the code, which is the same on every machine, and load all pages and
-# routes. `manage.py check` runs those checks.
+# Only the cache checks run before a command. The other system checks examine the code, which is the
+# same on every machine, and load all pages and routes. `manage.py check` runs them.
 CHECKS = [Tags.caches]
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that ask a command to stop
 
 
 def email(text: str) -> str:
@@ -32,6 +40,8 @@ def email(text: str) -> str:
         validate_email(text)
     except ValidationError:
         raise ArgumentTypeError(f"{text!r} is not an email address") from None
+    if len(text) > SHORT:
+        raise ArgumentTypeError(f"an email address must have at most {SHORT} characters")
     return text
 
 
@@ -61,6 +71,8 @@ def secret_given(text: str | None) -> str | None:
     try:
         at_terminal = sys.stdin.isatty()
         read = getpass("Secret: ") if at_terminal else sys.stdin.readline().rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise CommandError("standard input is not valid UTF-8") from None
     except (EOFError, KeyboardInterrupt):
         read = ""
     if not read:
@@ -69,11 +81,14 @@ def secret_given(text: str | None) -> str | None:
 
 
 def find(rows: "QuerySet[Any]", **lookup: Any) -> Any:
-    """Find the row that an argument identifies. Raises CommandError if there is none."""
+    """Find the row that an argument identifies.
+
+    Raises CommandError if no row matches. If the argument is an API key, the message masks it.
+    """
     found = rows.filter(**lookup).first()
     if found is None:
         [value] = lookup.values()
-        raise CommandError(f"no {rows.model._meta.verbose_name} {value}")
+        raise CommandError(masked(f"no {rows.model._meta.verbose_name} {value}"))
     return found
 
 
@@ -94,15 +109,43 @@ def progress(items: Iterable[Item], *, total: int, unit: str) -> Iterable[Item]:
     return tqdm(items, total=total, unit=f" {unit}", file=sys.stderr, disable=None)
 
 
+@contextmanager
+def deferring_stops() -> Iterator[list[int]]:
+    """Collect the signals in STOPS instead of letting them interrupt the work in progress.
+
+    A second signal raises KeyboardInterrupt immediately, because the work may be stuck. Signals
+    that this process ignores, as under nohup, are still ignored.
+    """
+    arrived: list[int] = []
+
+    def note(number: int, _: object) -> None:
+        if arrived:
+            raise KeyboardInterrupt
+        arrived.append(number)
+
+    deferred = [number for number in STOPS if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, note) for number in deferred}
+    try:
+        yield arrived
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 class RecordCommand(BaseCommand):
-    """A command that calls a service and prints the record or the records that `run` returns.
+    """A command that calls a service and prints what `run` returns or yields: one record or more.
 
     A subclass implements `run`, and `arguments` if the command takes any. Without `--json`, each
     record is printed as lines. With `--json`, the only output is one JSON object, or an array if
-    `run` yields records. If `run` fails, the records yielded so far are still printed.
+    `prints_array` is true.
+
+    If a record contains a new secret, which cannot be shown later, `run` yields the record from
+    within `printed_before_commit`.
     """
 
     requires_system_checks = CHECKS
+    prints_array: ClassVar[bool] = False
+    stops: Sequence[int] = ()  # the signals that have asked the command to stop
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the command's own arguments, and `--json`."""
@@ -113,36 +156,79 @@ class RecordCommand(BaseCommand):
         """Declare the command's own arguments. The default declares none."""
 
     # Any: each command declares the options that it accepts
-    def run(self, *_: Any, **options: Any) -> Mapping[str, Any] | Iterable[dict[str, Any]]:
-        """Do the work. Returns the record to print, or an iterable of records."""
+    def run(self, *_: Any, **options: Any) -> Mapping[str, Any] | Records:
+        """Do the work. Returns the record to print, or yields records."""
         raise NotImplementedError
 
     def handle(self, *_: str, **options: Any) -> None:
         """Run the command and print its records.
 
-        After a database error, raises CommandError naming the missing migrations, if there are any.
+        Raises CommandError if the database does not respond or lacks migrations.
         """
         name = type(self).__module__.rpartition(".")[2]
-        made: list[dict[str, Any]] = []
         try:
             with acting(Context(via=f"command {name}")):
-                record = self.run(**options)
-                if not isinstance(record, Mapping):
-                    for one in record:
-                        made.append(one)  # shown even if the next record fails
-        except BaseException as error:
-            if made:
-                self.show(made, as_json=options["json"])
-            if isinstance(error, DatabaseError):
-                upgrades.check_nothing_missing()
+                made = self.run(**options)
+                if isinstance(made, Mapping):
+                    self.show(made, as_json=options["json"])
+                    return
+                with closing(made):
+                    self.show_each(made, as_json=options["json"])
+        except DatabaseError as error:
+            if outage := outage_in_words(error):
+                raise CommandError(outage) from None
+            upgrades.check_nothing_missing()
             raise
-        self.show(record if isinstance(record, Mapping) else made, as_json=options["json"])
 
-    def show(self, record: Mapping[str, Any] | list[dict[str, Any]], *, as_json: bool) -> None:
-        """Print one record, or a list of records, as JSON or as lines."""
+    def show(self, record: Mapping[str, Any], *, as_json: bool) -> None:
+        """Print a record as JSON or as lines."""
         if as_json:
-            self.stdout.write(dumps(record).decode())
+            self.write(f"{dumps(record).decode()}\n")
             return
-        for one in record if isinstance(record, list) else [record]:
-            for name, value in one.items():
-                self.stdout.write(f"{name}: {in_words(value)}")
+        lines = (f"{name}: {in_words(value)}\n" for name, value in record.items())
+        self.write("".join(lines))
+
+    def show_each(self, records: Records, *, as_json: bool) -> None:
+        """Print each record as soon as `run` yields it.
+
+        With several records, a signal in STOPS takes effect after the record in progress. If the
+        command fails or is stopped, the output with `--json` is still a complete array.
+        """
+        if not self.prints_array:
+            for record in records:
+                self.show(record, as_json=as_json)
+            return
+        separator = ""
+        with deferring_stops() as self.stops:
+            if as_json:
+                self.write("[")
+            try:
+                for record in records:
+                    if as_json:
+                        self.write(separator + dumps(record).decode())
+                        separator = ","
+                    else:
+                        self.show(record, as_json=False)
+            finally:
+                if as_json:
+                    self.write("]\n")
+
+    @contextmanager
+    def printed_before_commit(self) -> Iterator[None]:
+        """Open the transaction in which `run` stores a new secret and yields its record.
+
+        The transaction is committed once the record is printed, and rolled back if that fails. It
+        does not begin until the output can be written to, so that it holds no locks while the
+        reader of a pipe pauses.
+        """
+        with suppress(OSError, ValueError):  # the output has no usable file descriptor
+            select.select([], [self.stdout], [])
+        with transaction.atomic():
+            yield
+        if self.stops:
+            raise KeyboardInterrupt
+
+    def write(self, text: str) -> None:
+        """Write to standard output and flush it."""
+        self.stdout.write(text, ending="")
+        self.stdout.flush()

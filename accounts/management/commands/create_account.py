@@ -30,7 +30,10 @@ class Command(RecordCommand):
         if found is None:
             known = ", ".join(Plan.objects.values_list("name", flat=True))
             raise CommandError(f"no plan {plan}; known plans: {known}")
-        account = create_account(name=name, owner_email=owner, plan=found)
+        try:
+            account = create_account(name=name, owner_email=owner, plan=found)
+        except ValueError as error:
+            raise CommandError(str(error)) from None
         return {
             "accountId": account.pk,
             "accountName": account.name,

@@ -6,7 +6,8 @@ from django.core.management.base import CommandError, CommandParser
 
 from accounts.models import ApiKey, User
 from accounts.services import api_key
-from config.runtime.commands import RecordCommand, find, positive
+from accounts.services.user import check_active
+from config.runtime.commands import RecordCommand, Records, find, positive
 
 LABEL = ApiKey._meta.get_field("label").max_length or 0
 
@@ -21,16 +22,21 @@ class Command(RecordCommand):
         parser.add_argument("--label", default="", metavar="TEXT")
         parser.add_argument("--expires", type=positive, metavar="DAYS")
 
-    def run(self, *, email: str, label: str, expires: int | None, **_: Any) -> dict[str, Any]:
-        """Issue the key and return it with its text."""
+    def run(self, *, email: str, label: str, expires: int | None, **_: Any) -> Records:
+        """Issue the key. Yields it with its text."""
         if len(label) > LABEL:
             raise CommandError(f"--label takes at most {LABEL} characters")
         user = find(User.objects.all(), email__lower=email.lower())
-        key, text = api_key.issue(user, label=label, days=expires)
-        return {
-            "email": user.email,
-            "label": key.label,
-            "prefix": key.prefix,
-            "apiKey": text,
-            "expiresAt": key.expires_at,
-        }
+        try:
+            check_active(user)
+        except ValueError as error:
+            raise CommandError(str(error)) from None
+        with self.printed_before_commit():
+            key, text = api_key.issue(user, label=label, days=expires)
+            yield {
+                "email": user.email,
+                "label": key.label,
+                "prefix": key.prefix,
+                "apiKey": text,
+                "expiresAt": key.expires_at,
+            }

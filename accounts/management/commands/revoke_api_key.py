@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from accounts.keys import prefix_of
 from accounts.models import ApiKey
 from accounts.services import api_key
 from config.runtime.commands import RecordCommand, find
@@ -12,12 +13,12 @@ from config.runtime.commands import RecordCommand, find
 class Command(RecordCommand):
     """`revoke_api_key PREFIX`."""
 
-    help = "Revoke the API key with this prefix. It stops working immediately."
+    help = "Revoke the API key with this prefix (or this whole key). It stops working immediately."
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("prefix", metavar="PREFIX")
 
     def run(self, *, prefix: str, **_: Any) -> dict[str, Any]:
-        key = find(ApiKey.objects.all(), prefix=prefix)
+        key = find(ApiKey.objects.all(), prefix=prefix_of(prefix))
         api_key.revoke(key)
         return {"prefix": key.prefix, "revokedAt": key.revoked_at}

@@ -1,6 +1,5 @@
 """Replace working API keys with new ones."""
 
-from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
@@ -10,14 +9,14 @@ from django.db.models import Q
 from accounts.models import Account, ApiKey, User
 from accounts.models.api_key import ApiKeyQuerySet
 from accounts.services import api_key
-from config.runtime.commands import RecordCommand, find, identifier, progress
+from config.runtime.commands import RecordCommand, Records, find, identifier, progress
 
 
 def chosen(user: str | None, account: UUID | None) -> ApiKeyQuerySet:
     """Return a person's keys, the keys of an account's people, or all keys. Raises CommandError."""
-    if user:
+    if user is not None:  # an empty value must not select all keys
         return ApiKey.objects.filter(user=find(User.objects.all(), email__lower=user.lower()))
-    if account:
+    if account is not None:
         found = find(Account.objects.all(), pk=account)
         here = Q(account=None) | Q(account=found)  # excludes keys bound to other accounts
         return ApiKey.objects.filter(here, user__in=User.objects.belonging_to([found]))
@@ -33,6 +32,8 @@ class Command(RecordCommand):
         "replaced again."
     )
 
+    prints_array = True
+
     def arguments(self, parser: CommandParser) -> None:
         whose = parser.add_mutually_exclusive_group(required=True)
         whose.add_argument("--user", metavar="EMAIL")
@@ -46,18 +47,22 @@ class Command(RecordCommand):
             help="how long the old keys keep working (default: 0, so they stop immediately)",
         )
 
-    def run(
-        self, *, user: str | None, account: UUID | None, grace: float, **_: Any
-    ) -> Iterator[dict[str, Any]]:
+    def run(self, *, user: str | None, account: UUID | None, grace: float, **_: Any) -> Records:
         """Rotate the chosen keys. Yields the new keys with their texts."""
         if not 0 <= grace <= 8760:
             raise CommandError("--grace takes 0 to 8760 hours")
         keys = chosen(user, account)
-        made = api_key.rotate(keys, grace_hours=grace)
-        for key, text in progress(made, total=keys.replaceable().count(), unit="keys"):
-            yield {
-                "email": key.user.email,
-                "label": key.label,
-                "prefix": key.prefix,
-                "apiKey": text,
-            }
+        api_key.shorten_grace(keys, grace_hours=grace)
+        old = keys.replaceable().select_related("user", "account")
+        if not old:
+            self.stderr.write("no working key was found, so no key was replaced")
+        for key in progress(old, total=len(old), unit="keys"):
+            with self.printed_before_commit():
+                if made := api_key.replace(key, grace_hours=grace):
+                    new, text = made
+                    yield {
+                        "email": new.user.email,
+                        "label": new.label,
+                        "prefix": new.prefix,
+                        "apiKey": text,
+                    }

@@ -2,22 +2,25 @@
 
 from typing import Any
 
-from config.runtime.commands import RecordCommand
+from config.runtime.commands import RecordCommand, Records
 from conversations import demo
+
+
+def summary(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the URLs, the login and the API keys."""
+    names = ("baseUrl", "adminUrl", "adminEmail", "adminPassword")
+    lines = {name: record[name] for name in names}
+    for account in record["accounts"]:
+        for user in account["users"]:
+            lines[f"{account['accountName']} {user['email']} ({user['role']})"] = user["apiKey"]
+    return lines
 
 
 class Command(RecordCommand):
     help = "Create or reuse demo data. Each run issues new API keys and sets a new admin password."
 
-    def run(self, **options: Any) -> dict[str, Any]:
-        """Seed the data. Without `--json`, returns only the URLs, the login and the API keys."""
-        record = demo.seed()
-        if options["json"]:
-            return record
-        lines = {
-            name: record[name] for name in ("baseUrl", "adminUrl", "adminEmail", "adminPassword")
-        }
-        for account in record["accounts"]:
-            for user in account["users"]:
-                lines[f"{account['accountName']} {user['email']} ({user['role']})"] = user["apiKey"]
-        return lines
+    def run(self, **options: Any) -> Records:
+        """Seed the data. Without `--json`, yields only the URLs, the login and the API keys."""
+        with self.printed_before_commit():
+            record = demo.seed()
+            yield record if options["json"] else summary(record)

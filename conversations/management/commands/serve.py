@@ -9,13 +9,13 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import connection
-from django.db.utils import OperationalError
+from django.db import DatabaseError, connection
 
 from accounts.models import Account, ApiKey, User
 from accounts.services import api_key
 from chatbots.services.llm_model import keep_environment_model
 from config.database import upgrades
+from config.database.availability import outage_in_words
 from config.runtime import processes, static_files
 from config.runtime.commands import CHECKS
 from config.runtime.processes import CannotStart, Family
@@ -53,15 +53,19 @@ class Command(BaseCommand):
                 self.become(part)
         except CannotStart as error:
             raise CommandError(str(error)) from None
-        except OperationalError as error:
-            raise CommandError(f"the database does not respond: {error}") from None
+        except DatabaseError as error:
+            if outage := outage_in_words(error):
+                raise CommandError(outage) from None
+            raise
 
     def become(self, part: str) -> None:
         """Replace this process with the web server or a worker.
 
         A machine-bound installation, which lacks PostgreSQL or Redis, may have only one web
-        process, so that process holds a lock.
+        process, which therefore holds a lock.
         """
+        if settings.MACHINE_BOUND and part == "web":  # the worker takes its own lock
+            self.lock = processes.hold(part)
         self.check_version()
         upgrades.check_nothing_missing()
         if part == "web":
@@ -70,33 +74,18 @@ class Command(BaseCommand):
             keep_environment_model()
         self.announce(part)
         connection.close()
-        if settings.MACHINE_BOUND and part == "web":  # the worker takes its own lock
-            self.lock = processes.hold(part)
         command = PARTS[part]()
         os.execv(command[0], command)  # noqa: S606 - our own command line
 
     def run_all(self) -> None:
-        """Migrate the database, then run the web server and a worker until told to stop.
-
-        The first start in embedded mode also seeds the demo data.
-        """
+        """Migrate the database, then run the web server and a worker until told to stop."""
         lock = processes.hold("web")
-        processes.check_port()
-        processes.share_metrics()
-        self.check_version()
-        call_command("migrate", verbosity=0, interactive=False)
-        static_files.collect()
-        self.announce("all")
-        first = not User.objects.exists()
-        keep_environment_model()
-        password = demo.seed()["adminPassword"] if first and settings.EMBEDDED else None
-        key = self.fresh_key()
-        connection.close()
         family = Family()
         # Handle SIGINT explicitly, because background processes of shell scripts ignore it.
         for ending in (signal.SIGINT, signal.SIGTERM):
             signal.signal(ending, signal.default_int_handler)
         try:
+            key, password = self.prepare()
             for part, command in PARTS.items():
                 family.start(part, command())
             if not processes.wait_until(lambda: self.web_answers(family), 30):
@@ -110,6 +99,27 @@ class Command(BaseCommand):
                 signal.signal(ending, signal.SIG_IGN)
             family.stop()
             lock.close()
+
+    def prepare(self) -> tuple[str | None, str | None]:
+        """Migrate the database and collect the static files.
+
+        The first start in embedded mode also seeds the demo data. Returns the new API key and the
+        new admin password, or None for one that was not created.
+        """
+        if settings.METRICS_PORT == settings.PORT:
+            raise CannotStart("PORT and METRICS_PORT are the same: change METRICS_PORT")
+        processes.check_port()
+        processes.share_metrics()
+        self.check_version()
+        call_command("migrate", verbosity=0, interactive=False)
+        static_files.collect()
+        self.announce("all")
+        first = not User.objects.exists()
+        keep_environment_model()
+        password = demo.seed()["adminPassword"] if first and settings.EMBEDDED else None
+        key = self.fresh_key()
+        connection.close()
+        return key, password
 
     def check_version(self) -> None:
         """Refuse a database that a newer version has migrated. Raises CommandError."""

@@ -2,6 +2,7 @@
 
 import sys
 from argparse import ArgumentTypeError
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -55,21 +56,21 @@ class Command(RecordCommand):
         }
 
     def handle(self, *words: str, **options: Any) -> None:
-        """Print JSON, or a line for each kind of gap. Exits with status 1 if there is a gap."""
-        if options["json"]:
-            super().handle(*words, **options)
-        else:
-            self.run(**options)
-            self._tell()
+        """Check all tables. Exits with status 1 if there is a gap."""
+        super().handle(*words, **options)
         if any(gaps.count for gaps in self.found.values()):
             sys.exit(1)
 
-    def _tell(self) -> None:
+    def show(self, record: Mapping[str, Any], *, as_json: bool) -> None:
+        """Print the record as JSON, or a line for each kind of gap."""
+        if as_json:
+            super().show(record, as_json=True)
+            return
         broken = [gaps for gaps in self.found.values() if gaps.count]
         for gaps in broken:
             ids = ", ".join(map(str, gaps.ids))
             more = ", ..." if gaps.count > len(gaps.ids) else ""
             name, sentence = gaps.rule.name, gaps.rule.sentence
-            self.stdout.write(f"{name}: {gaps.count} ({sentence}): {ids}{more}")
+            self.write(f"{name}: {gaps.count} ({sentence}): {ids}{more}\n")
         if not broken:
-            self.stdout.write("no gaps")
+            self.write("no gaps\n")

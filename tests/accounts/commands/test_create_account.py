@@ -10,7 +10,7 @@ pytestmark = pytest.mark.django_db
 WORDS = ("create_account", "Acme", "--plan", "scale", "--owner")
 
 
-def test_it_has_a_help_text(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_has_help_text(capsys: pytest.CaptureFixture[str]) -> None:
     check_help("create_account", capsys)
 
 
@@ -23,6 +23,11 @@ def test_it_has_a_help_text(capsys: pytest.CaptureFixture[str]) -> None:
             ["A", "--owner", "nonsense", "--plan", "Scale"],
             "'nonsense' is not an email address",
             id="invalid email address",
+        ),
+        pytest.param(
+            ["A", "--owner", f"a@{'.'.join(['b' * 63] * 4)}.com", "--plan", "Scale"],
+            "an email address must have at most 255 characters",
+            id="email address too long",
         ),
         pytest.param(
             [" ", "--owner", "a@example.com", "--plan", "Scale"],
@@ -59,6 +64,12 @@ def test_it_creates_an_account_with_its_owner() -> None:
     }
     assert account.webhooks_enabled
     assert not account.owner.has_usable_password()
+
+
+def test_a_deactivated_person_does_not_become_an_owner() -> None:
+    UserFactory(email="former@example.com", is_active=False)
+    check_rejection(*WORDS, "Former@example.com", message="former@example.com is deactivated")
+    assert not Account.objects.exists()
 
 
 def test_it_finds_a_known_owner_in_any_letter_case() -> None:

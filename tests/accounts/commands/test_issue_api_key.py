@@ -11,7 +11,7 @@ from tests.factories.accounts import UserFactory
 pytestmark = pytest.mark.django_db
 
 
-def test_it_has_a_help_text(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_has_help_text(capsys: pytest.CaptureFixture[str]) -> None:
     check_help("issue_api_key", capsys)
 
 
@@ -32,6 +32,12 @@ def test_it_has_a_help_text(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_invalid_input_is_reported_and_issues_nothing(words: list[str], message: str) -> None:
     check_rejection("issue_api_key", *words, message=message)
+    assert not ApiKey.objects.exists()
+
+
+def test_a_deactivated_person_gets_no_key() -> None:
+    user = UserFactory(is_active=False)
+    check_rejection("issue_api_key", user.email, message=f"{user.email} is deactivated")
     assert not ApiKey.objects.exists()
 
 

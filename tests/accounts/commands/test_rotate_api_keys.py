@@ -15,7 +15,7 @@ from tests.factories.accounts import AccountFactory, MembershipFactory, UserFact
 pytestmark = pytest.mark.django_db
 
 
-def test_it_has_a_help_text(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_has_help_text(capsys: pytest.CaptureFixture[str]) -> None:
     check_help("rotate_api_keys", capsys)
 
 
@@ -27,6 +27,7 @@ def test_it_has_a_help_text(capsys: pytest.CaptureFixture[str]) -> None:
         pytest.param(["--account", "5"], "'5' is not an id", id="malformed account id"),
         pytest.param(["--account", str(UUID(int=1))], "no account", id="unknown account"),
         pytest.param(["--user", "no@example.com"], "no person", id="unknown person"),
+        pytest.param(["--user", ""], "no person", id="empty person"),
         *(
             pytest.param(
                 ["--all", "--grace", grace],
@@ -40,7 +41,12 @@ def test_it_has_a_help_text(capsys: pytest.CaptureFixture[str]) -> None:
 def test_invalid_input_is_reported_and_rotates_nothing(words: list[str], message: str) -> None:
     record("issue_api_key", UserFactory().email)
     check_rejection("rotate_api_keys", *words, message=message)
-    assert ApiKey.objects.alive().count() == 1
+    assert ApiKey.objects.replaceable().count() == ApiKey.objects.count() == 1
+
+
+def test_a_selection_without_keys_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    assert record("rotate_api_keys", "--user", UserFactory().email) == []
+    assert "no working key was found" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """A lookup by email uses the index, and deleting a user leaves no trace of the address."""
 
+import re
 from typing import Any
 
 import pytest
@@ -35,8 +36,8 @@ def test_a_person_is_found_through_the_index(way: str, django_assert_num_queries
 
 @pytest.mark.parametrize("name", ["Ann", ""])
 def test_no_part_of_a_deleted_persons_address_is_kept(name: str) -> None:
-    user = UserFactory(email="ann@example.com", name=name)
+    user = UserFactory(email="zebra@quagga.test", name=name)
     delete_user(user)
     [kept] = User.objects.filter(pk=user.pk).values()
-    assert "ann@" not in str(kept)
+    assert not re.search("zebra|quagga", str(kept))
     assert kept["name"] == (name or "a deleted person")

@@ -1,43 +1,53 @@
 """A command that is interrupted with Ctrl-C keeps the work it has done, and reports how much."""
 
 import contextlib
+import errno
+import io
+import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 import termios
 from datetime import timedelta
 
 import pytest
+from django.core.management import call_command
+from django.db import connection
 from django.utils import timezone
 
+from accounts.models import ApiKey, User
+from accounts.services import api_key
 from chatbots.models import Chatbot
+from tests.factories.accounts import UserFactory
 from tests.factories.webhooks import DeliveryFactory
 from tests.patience import PATIENCE
 from tests.servers.processes import ROOT, Process
-from webhooks.models import Delivery
+from webhooks.models import Delivery, Endpoint
 from webhooks.services import retention, retry
 
-# A script that sends itself SIGINT at the nth SQL statement that contains the given words. A signal
-# from another process cannot be timed to arrive at a particular statement.
+# A script that runs manage.py and sends itself a signal at the nth SQL statement that contains the
+# given words. A signal from another process cannot be timed to arrive at a particular statement.
 INTERRUPTED = """
-import itertools, os, signal, sys
+import itertools, os, runpy, signal, sys
 import django
 django.setup()
-from django.core.management import execute_from_command_line
 from django.db import connection
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background jobs
-words, nth, *command = sys.argv[1:]
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored under nohup
+number, words, nth, *command = sys.argv[1:]
 passed = itertools.count(1)
 
 def press(execute, sql, *args):
     if words in sql and next(passed) == int(nth):
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.Signals[number])
     return execute(sql, *args)
 
+sys.argv = ["manage.py", *command]
 with connection.execute_wrapper(press):
-    execute_from_command_line(["manage.py", *command])
+    runpy.run_path("manage.py", run_name="__main__")
 """
 
 
@@ -100,7 +110,7 @@ def test_finished_work_is_kept_and_the_next_run_continues(
 ) -> None:
     made(chatbot, batch * 2 + 1)
     left = Delivery.objects.filter(due_at=None)
-    code, shown = run_on_terminal("-c", INTERRUPTED, statement, str(nth), *command)
+    code, shown = run_on_terminal("-c", INTERRUPTED, "SIGINT", statement, str(nth), *command)
     assert (code, left.count()) == (1, batch + 1), shown
     assert words in shown
     assert "1/3" in shown
@@ -108,3 +118,133 @@ def test_finished_work_is_kept_and_the_next_run_continues(
     code, shown = run_on_terminal("manage.py", *command)
     assert (code, left.count()) == (0, 0), shown
     assert "2/2" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "message"),
+    [
+        (["revoke_api_key", "\udcff"], "", "the arguments are not valid UTF-8"),
+        (["webhook_sink", "--secret", "-"], "\udcff", "standard input is not valid UTF-8"),
+    ],
+)
+def test_input_that_is_not_utf_8_is_rejected(words: list[str], given: str, message: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "manage.py", *words],
+        cwd=ROOT,
+        env=Process().environment | {"PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8:strict"},
+        input=os.fsencode(given),
+        capture_output=True,
+        timeout=PATIENCE,
+    )
+    assert (done.returncode, done.stderr.decode()) == (1, f"CommandError: {message}\n")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("number", "code", "complete"),
+    [
+        ("SIGINT", 1, True),
+        ("SIGTERM", 1, True),
+        ("SIGHUP", 1, True),
+        ("SIGKILL", -signal.SIGKILL, False),
+    ],
+)
+def test_records_are_printed_before_a_signal_stops_the_command(
+    number: str, code: int, complete: bool
+) -> None:
+    for _ in range(3):
+        api_key.issue(UserFactory())
+    old = set(ApiKey.objects.values_list("prefix", flat=True))
+    words = ("rotate_api_keys", "--all", "--json")
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, number, 'INSERT INTO "accounts_apikey"', "2", *words],
+        cwd=ROOT,
+        env=Process().environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    shown = json.loads(done.stdout if complete else f"{done.stdout}]")
+    made = set(ApiKey.objects.values_list("prefix", flat=True)) - old
+    assert {record["prefix"] for record in shown} == made
+    assert len(made) == (2 if complete else 1)
+
+
+class Filling(io.StringIO):
+    """An output that fails at the nth write, as a file does when the disk becomes full."""
+
+    def __init__(self, nth: int) -> None:
+        super().__init__()
+        self.left = nth - 1
+
+    def write(self, text: str) -> int:
+        if not self.left:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self.left -= 1
+        return super().write(text)
+
+
+@pytest.fixture
+def keys_of_three() -> set[str]:
+    """The prefixes of three people's API keys."""
+    return {api_key.issue(UserFactory())[0].prefix for _ in range(3)}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("words", "nth"), [([], 2), (["--json"], 3)], ids=["lines", "json"])
+def test_a_key_that_cannot_be_printed_is_not_replaced(
+    keys_of_three: set[str], words: list[str], nth: int
+) -> None:
+    output = Filling(nth)
+    with pytest.raises(OSError, match="No space left"):
+        call_command("rotate_api_keys", "--all", *words, stdout=output)
+    working = {key.prefix for key in ApiKey.objects.alive()}
+    assert len(working & keys_of_three) == 2
+    [new] = working - keys_of_three
+    assert new in output.getvalue()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["issue_api_key", "{chatbot.account.owner.email}"],
+        ["configure_webhook", "{chatbot.pk}", "--url", "https://hooks.example.com/"],
+        ["seed_demo"],
+    ],
+)
+def test_a_secret_that_cannot_be_printed_is_not_stored(chatbot: Chatbot, words: list[str]) -> None:
+    people = User.objects.count()
+    with pytest.raises(OSError, match="No space left"):
+        call_command(*(word.format(chatbot=chatbot) for word in words), stdout=Filling(1))
+    assert not ApiKey.objects.exists()
+    assert not Endpoint.objects.exists()
+    assert User.objects.count() == people
+
+
+@pytest.mark.django_db
+def test_no_transaction_is_open_while_the_reader_of_the_output_pauses() -> None:
+    """The test's own transaction is open, so a further one would be a savepoint."""
+    outside, meanwhile = len(connection.savepoint_ids), []
+
+    def time_is_up(*_: object) -> None:
+        meanwhile.append(len(connection.savepoint_ids))
+        raise KeyboardInterrupt
+
+    here, there = os.pipe()
+    os.set_blocking(there, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(there, bytes(4096))
+    before = signal.signal(signal.SIGALRM, time_is_up)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with os.fdopen(here), os.fdopen(there, "w") as full, pytest.raises(KeyboardInterrupt):
+            call_command("issue_api_key", UserFactory().email, stdout=full)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert meanwhile == [outside]
+    assert not ApiKey.objects.exists()

@@ -25,7 +25,7 @@ CHATBOT = {
 USER = {"userId", "email", "role", "permissions", "apiKey", "chatbotIds"}
 
 
-def test_it_has_a_help_text(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_has_help_text(capsys: pytest.CaptureFixture[str]) -> None:
     check_help("seed_demo", capsys)
 
 
@@ -104,6 +104,14 @@ def test_a_second_run_finds_everything_and_creates_new_secrets(seeded: Any) -> N
     assert statuses == [401, 200]
     admin = User.objects.get(email=again["adminEmail"])
     assert admin.check_password(again["adminPassword"])
+
+
+def test_deactivated_people_are_activated_because_they_get_new_secrets(seeded: Any) -> None:
+    User.objects.update(is_active=False)
+    again = record("seed_demo")
+    assert User.objects.get(email=again["adminEmail"]).is_active
+    keys = [user["apiKey"] for account in again["accounts"] for user in account["users"]]
+    assert {Api(key).get("/v1/chatbots").status_code for key in keys} == {200}
 
 
 def test_the_output_for_people_lists_the_keys(default_model: LlmModel) -> None:

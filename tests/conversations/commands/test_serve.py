@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -19,11 +18,9 @@ import pytest
 from accounts import keys
 from accounts.models import ApiKey
 from accounts.services import api_key
-from config.runtime import processes
 from config.settings import VERSION
 from conversations.management.commands.serve import KEY_LABEL, Command
 from tests.factories.accounts import AccountFactory
-from tests.house.source import ROOT
 from tests.patience import PATIENCE
 from tests.servers.forks import Forked, run_to_end
 from tests.servers.processes import free_port, wait_until
@@ -97,6 +94,7 @@ def folder(migrated: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
+MODELS = "SELECT id FROM chatbots_llmmodel WHERE name = ?"
 MIGRATE = """
 from django.core.management import call_command
 from accounts.models import User
@@ -116,6 +114,13 @@ def family_of(pid: int) -> list[int]:
     """Return the ids of a process and its descendants, each parent before its children."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [pid, *(one for child in children for one in family_of(int(child)))]
+
+
+def runs(pid: int) -> bool:
+    """Return whether a process runs. A zombie, which has ended but is not reaped, does not."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
 
 
 @pytest.mark.slow
@@ -162,22 +167,46 @@ def test_the_web_servers_own_lines_are_json_too(running: Any) -> None:
 def test_a_second_start_on_one_state_folder_is_rejected(running: Any) -> None:
     folder, first, _ = running
     for words in ((), ("web",), ("worker",)):
-        code, said = Start(folder, *words, PORT=str(free_port())).ended()
+        model = {"LLM_BASE_URL": "http://127.0.0.1:9/v1", "LLM_MODEL": "second"}
+        code, said = Start(folder, *words, PORT=str(free_port()), **model).ended()
         assert code != 0, words
         assert "already run" in said, words
         assert "Traceback" not in said, words
     assert first.process.poll() is None
+    with contextlib.closing(sqlite3.connect(folder / "state" / "database.sqlite3")) as database:
+        assert not database.execute(MODELS, ["second"]).fetchall(), "no model is added"
 
 
 def test_a_service_that_is_asked_to_stop_leaves_nothing_behind(folder: Path) -> None:
     port = free_port()
     start = Start(folder, PORT=str(port))
     wait_until(lambda: "Press Ctrl-C to stop." in start.said(), told=start.said)
+    family = family_of(start.process.pid)
     start.process.terminate()
     code, said = start.ended()
     assert code == 0
     assert "Stopping." in said
     assert is_free(port)
+    assert len(family) >= 4  # serve, the worker, the web server and its child
+    assert not any(map(runs, family))
+
+
+def test_a_service_that_is_stopped_while_it_migrates_shows_no_traceback(tmp_path: Path) -> None:
+    start = Start(tmp_path, PORT=str(free_port()))
+    address = f"file:{tmp_path}/state/database.sqlite3?mode=ro"
+
+    def migrates() -> bool:
+        with (
+            contextlib.suppress(sqlite3.Error),
+            contextlib.closing(sqlite3.connect(address, uri=True)) as database,
+        ):
+            return bool(database.execute("SELECT 1 FROM django_migrations").fetchone())
+        return False
+
+    wait_until(migrates, told=start.said)
+    start.process.terminate()
+    code, said = start.ended()
+    assert (code, said) == (0, "Stopping.\n")
 
 
 @pytest.mark.slow
@@ -229,6 +258,15 @@ def test_a_port_in_use_is_named(folder: Path) -> None:
             assert "Traceback" not in said
 
 
+def test_web_and_worker_need_different_ports(folder: Path) -> None:
+    port = str(free_port())
+    code, said = Start(folder, PORT=port, METRICS_PORT=port).ended()
+    assert (code, said) == (
+        1,
+        "CommandError: PORT and METRICS_PORT are the same: change METRICS_PORT\n",
+    )
+
+
 def test_an_invalid_environment_starts_nothing(tmp_path: Path) -> None:
     code, said = Start(tmp_path, PORT="0", WEBHOOK_TIMEOUT="-1").ended()
     assert code != 0
@@ -251,25 +289,18 @@ def test_a_database_of_a_newer_version_is_rejected(folder: Path) -> None:
         assert "Traceback" not in said
 
 
-def test_the_lock_creates_the_state_folder_even_with_separate_servers(
-    tmp_path: Path, settings: Any
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["issue_api_key", "owner@acme.example"], ["changepassword", "owner@acme.example"]),
+        *(["createsuperuser", "--noinput", "--email", "a@b.example"], ["verify_ledger"]),
+    ],
+)
+def test_a_command_on_a_database_without_migrations_says_what_to_do(
+    tmp_path: Path, words: list[str]
 ) -> None:
-    settings.STATE_DIR = tmp_path / "new" / "state"
-    with processes.hold("web"):
-        assert stat.S_IMODE(settings.STATE_DIR.stat().st_mode) == 0o700
-    (tmp_path / "file").touch()
-    settings.STATE_DIR = tmp_path / "file" / "state"
-    with pytest.raises(processes.CannotStart, match=r"STATE_DIR: .*: Not a directory"):
-        processes.hold("web")
-
-
-def test_a_command_on_a_database_without_migrations_says_what_to_do(tmp_path: Path) -> None:
     environment = {"PATH": os.environ["PATH"], "STATE_DIR": str(tmp_path / "state")}
-    ended = run_to_end(
-        *("manage.py", "issue_api_key", "owner@acme.example"),
-        environment=environment,
-        timeout=PATIENCE,
-    )
+    ended = run_to_end("manage.py", *words, environment=environment, timeout=PATIENCE)
     assert ended.returncode == 1
     assert "the database lacks migrations of this version (accounts.0001_initial" in ended.stderr
     assert "run manage.py migrate first" in ended.stderr
@@ -302,19 +333,3 @@ def test_only_the_embedded_default_prints_a_key(db: None, settings: Any, embedde
     Command(stdout=said).welcome(key, None)
     assert ("cbk_" in said.getvalue()) is embedded
     assert ("issue_api_key EMAIL" in said.getvalue()) is not embedded
-
-
-def test_a_process_has_longer_to_stop_than_a_model_has_to_answer(settings: Any) -> None:
-    for settings.LLM_TIMEOUT, settings.WEBHOOK_TIMEOUT in ((30.0, 10.0), (5.0, 45.5)):
-        command = processes.web_command()
-        given = int(command[command.index("--workers-kill-timeout") + 1])
-        assert given == processes.grace()
-        assert given >= max(settings.LLM_TIMEOUT, settings.WEBHOOK_TIMEOUT) + 10
-
-
-def test_containers_have_longer_to_stop_than_their_processes_need() -> None:
-    given = re.findall(
-        r"stop_grace_period: \$\{STOP_GRACE_PERIOD:-(\d+)s\}", (ROOT / "compose.yaml").read_text()
-    )
-    assert len(given) == 2  # web and worker
-    assert min(map(int, given)) > processes.grace()

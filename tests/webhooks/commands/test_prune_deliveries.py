@@ -24,6 +24,8 @@ def test_it_deletes_older_deliveries(chatbot: Chatbot) -> None:
         then = timezone.now() - timedelta(days=days)
         Delivery.objects.filter(pk=made.pk).update(created_at=then)
     assert record("prune_deliveries", "--older-than", "3") == {"deleted": 1}
+    then = Delivery.objects.get().created_at
+    assert timezone.now() - then < timedelta(days=3)
 
 
 @pytest.mark.parametrize("days", ["0", "-1", "many"])

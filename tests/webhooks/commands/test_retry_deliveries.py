@@ -46,6 +46,7 @@ def test_nothing_is_retried_while_sending_is_off(failed: Delivery, settings: Any
         (["--event", "NEW_MESSAGE"], 0),
         (["--since", "2020-01-01"], 1),
         (["--since", "2999-01-01T00:00:00Z"], 0),
+        (["--since", "0001-01-01"], 1),
         (["--chatbot", "BOT"], 1),
         (["--chatbot", "OTHER"], 0),
     ],
@@ -64,6 +65,8 @@ def test_it_retries_the_matching_deliveries(
     [
         (["--chatbot", UNKNOWN], "no chatbot"),
         (["--since", "yesterday"], "not a time such as"),
+        (["--since", "0001-01-01T00:00:00+14:00"], "not a time such as"),
+        (["--since", "9999-12-31T23:00:00-14:00"], "not a time such as"),
         (["--event", "OTHER"], "invalid choice"),
     ],
 )

@@ -162,7 +162,7 @@ def test_it_fails_as_configured_and_still_prints_the_event(
         assert outcome.response_headers["Location"] == "https://example.com/"
 
 
-def test_with_times_only_the_first_requests_fail(start: Start) -> None:
+def test_only_the_first_requests_fail_with_the_times_option(start: Start) -> None:
     sink = start("--json", "--status", "500", "--times", "2")
     assert [deliver(sink).response_code for _ in range(3)] == [500, 500, 200]
     wait_until(lambda: len(sink.events) == 3, told=lambda: sink.said)
@@ -255,6 +255,7 @@ def test_it_stops_cleanly(start: Start, number: signal.Signals) -> None:
 def test_a_pending_response_does_not_delay_the_stop(start: Start) -> None:
     sink = start("--json", "--delay", "3600")
     deliver(sink, timeout=0.5)
+    wait_until(lambda: sink.events)
     assert sink.stop() == 0
 
 
@@ -320,3 +321,10 @@ def test_a_port_in_use_is_named(start: Start) -> None:
         assert sink.process.wait(PATIENCE) == 1
     assert f"cannot listen on port {port}" in sink.said
     assert "--port" in sink.said
+
+
+def test_a_state_folder_that_cannot_be_used_is_named(tmp_path: Path, settings: Any) -> None:
+    settings.STATE_DIR = tmp_path
+    (tmp_path / "webhook_sink").touch()
+    with pytest.raises(CommandError, match=r"STATE_DIR: .*/webhook_sink: File exists"):
+        call_command("webhook_sink", "--port", "0")

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.core.management.base import CommandError, CommandParser
 
 from chatbots.models import Chatbot
-from config.runtime.commands import RecordCommand, find, identifier, secret_given
+from config.runtime.commands import RecordCommand, Records, find, identifier, secret_given
 from webhooks import signing
 from webhooks.services.endpoint import ConfigurationError, configure
 
@@ -54,26 +54,27 @@ class Command(RecordCommand):
         keep_secret: bool,
         events: list[str] | None,
         **_: Any,
-    ) -> dict[str, Any]:
-        """Configure the webhook. Returns its record, with the secret if one was generated."""
+    ) -> Records:
+        """Configure the webhook. Yields its record, with the secret if one was generated."""
         found = find(Chatbot.objects.all(), pk=chatbot)
         given = secret_given(secret)
-        try:
-            endpoint, made = configure(
-                found,
-                url=url,
-                secret=given,
-                events=events,
-                keep_secret=keep_secret,
-                by="configure_webhook",
-            )
-        except ConfigurationError as error:
-            raise CommandError(": ".join([*error.path, str(error)])) from None
-        record = {
-            "chatbotId": endpoint.chatbot_id,
-            "url": endpoint.url,
-            "events": endpoint.events,
-            "isActive": endpoint.is_active,
-            "maskedSecret": endpoint.masked_secret,
-        }
-        return record | ({"secret": made} if made else {})
+        with self.printed_before_commit():
+            try:
+                endpoint, made = configure(
+                    found,
+                    url=url,
+                    secret=given,
+                    events=events,
+                    keep_secret=keep_secret,
+                    by="configure_webhook",
+                )
+            except ConfigurationError as error:
+                raise CommandError(": ".join([*error.path, str(error)])) from None
+            record = {
+                "chatbotId": endpoint.chatbot_id,
+                "url": endpoint.url,
+                "events": endpoint.events,
+                "isActive": endpoint.is_active,
+                "maskedSecret": endpoint.masked_secret,
+            }
+            yield record | ({"secret": made} if made else {})

@@ -19,9 +19,9 @@ def timestamp(text: str) -> datetime:
     """Parse an ISO 8601 time, assuming UTC if it has no time zone. Raises ArgumentTypeError."""
     try:
         read = datetime.fromisoformat(text)
-    except ValueError:
+        return read.astimezone(UTC) if read.tzinfo else read.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):  # in UTC, the year may be 0 or 10000
         raise ArgumentTypeError(f"{text!r} is not a time such as 2030-01-31T12:00:00Z") from None
-    return read if read.tzinfo else read.replace(tzinfo=UTC)
 
 
 class Command(RecordCommand):

@@ -117,7 +117,10 @@ class Command(BaseCommand):
         """Receive requests until the command is stopped."""
         secret = _secret(options["secret"])
         behavior = _behavior(options)
-        kept = certificates(settings.STATE_DIR / FOLDER)
+        try:
+            kept = certificates(settings.STATE_DIR / FOLDER)
+        except OSError as error:
+            raise CommandError(f"STATE_DIR: {error.filename}: {error.strerror}") from None
         try:
             sink = Sink(options["port"], chain=kept.server, behavior=behavior, secret=secret)
         except OSError as error:
@@ -133,8 +136,6 @@ class Command(BaseCommand):
                 self.introduce(sink, kept, to=self.stderr if options["json"] else self.stdout)
                 while True:
                     self.tell(sink.happened.get(), as_json=options["json"])
-        except BrokenPipeError:
-            raise CommandError("standard output was closed") from None
         except KeyboardInterrupt:
             self.stderr.write("Stopped.")
 
