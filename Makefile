@@ -72,10 +72,15 @@ requirements: dev
 	$(COMPILE) $(ARGS) -o requirements/base.txt
 	$(COMPILE) $(ARGS) --group dev -o requirements/dev.txt
 
-# Never deletes the state: if STATE_DIR is inside a folder that would be deleted, nothing is deleted.
+# Never deletes the state: if STATE_DIR is inside a folder that would be deleted, nothing is deleted. .env is
+# read with python-dotenv, as the service reads it.
+STATE := from dotenv import load_dotenv; import os; load_dotenv(".env"); print(os.environ.get("STATE_DIR", ""))
 clean:
-	@state=$$(sed -n 's/^ *\(export  *\)*STATE_DIR=["'\'']*\([^"'\'']*\).*/\2/p' .env 2>/dev/null | tail -n 1); \
-	state=$$(cd "$${STATE_DIR:-$${state:-var}}" 2>/dev/null && pwd -P); \
+	@state=$$STATE_DIR; \
+	if [ -z "$$state" ] && grep -qs STATE_DIR .env; then \
+		state=$$($(PY) -c '$(STATE)') || { echo "make clean: cannot read STATE_DIR from .env; run make base first" >&2; exit 1; }; \
+	fi; \
+	state=$$(cd "$${state:-var}" 2>/dev/null && pwd -P); \
 	for path in $(MADE); do \
 		case "$$state/" in "$$(pwd -P)/$$path/"*) echo "make clean: STATE_DIR is in $$path; move it first" >&2; exit 1 ;; esac; \
 	done

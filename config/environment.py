@@ -39,7 +39,7 @@ def rate(text: str) -> Rate | None:
     if text.strip().lower() == "off":
         return None
     match = re.fullmatch(r"([1-9]\d{0,8})/(\d{0,6})([smh])", text.strip())
-    if not match or match[2] == "0":
+    if not match or int(match[2] or 1) == 0:
         raise EnvError('expected count/window such as "500/60s", or "off"')
     return int(match[1]), int(match[2] or 1) * UNITS[match[3]]
 
@@ -90,10 +90,14 @@ def fernet_keys(text: str) -> tuple[str, ...]:
 
 
 def host(text: str) -> str:
-    """Check the IP address or host name that web listens on. Raises EnvError."""
-    if not (is_address(text) or HOST_NAME.fullmatch(text)):
-        raise EnvError("expected an IP address or a host name, such as 127.0.0.1")
-    return text
+    """Check the address that web listens on. Raises EnvError.
+
+    The web server accepts only IP addresses without a zone. `localhost` stands for 127.0.0.1.
+    """
+    address = "127.0.0.1" if text.lower() == "localhost" else text
+    if not is_address(address) or "%" in address:
+        raise EnvError("expected an IP address such as 127.0.0.1, or localhost")
+    return address
 
 
 def allowed_hosts(text: str) -> list[str]:
@@ -119,7 +123,10 @@ def is_address(text: str) -> bool:
 
 
 def web_url(text: str) -> str:
-    """Check an http or https URL and drop its trailing slash. Raises EnvError."""
+    """Check an http or https URL. Returns it with a lower-case scheme and no trailing slash.
+
+    Raises EnvError.
+    """
     expected = "expected a URL such as https://bots.example.com, without user or query"
     try:
         parts = urlsplit(text)
@@ -129,12 +136,25 @@ def web_url(text: str) -> str:
         valid = False
     if not valid or parts.scheme not in ("http", "https") or re.search(r"[\s?#@]", text):
         raise EnvError(expected)
-    return text.rstrip("/")
+    return parts.geturl().rstrip("/")
 
 
 def optional_web_url(text: str) -> str:
     """Check an http or https URL; an empty string is allowed. Raises EnvError."""
     return web_url(text) if text else ""
+
+
+def public_url(text: str) -> str:
+    """Check the service's own URL, which has no path; an empty string is allowed.
+
+    Returns it as browsers write it in the Origin header: in lower case, without a default port.
+    Raises EnvError. A path would not work, because pages link to absolute paths.
+    """
+    parts = urlsplit(optional_web_url(text))
+    if parts.path:
+        raise EnvError("expected a URL without a path, such as https://bots.example.com")
+    default = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
+    return parts._replace(netloc=parts.netloc.lower().removesuffix(default)).geturl()
 
 
 def database_url(text: str) -> str:
@@ -157,9 +177,10 @@ def database_url(text: str) -> str:
 
 
 def redis_url(text: str) -> str:
-    """Check the URL of a Redis database; an empty string is allowed.
+    """Check the URL of a Redis database, and return it with its scheme in lower case.
 
-    Raises EnvError without quoting the URL, because it may contain a password.
+    An empty string is allowed. Raises EnvError without quoting the URL, because it may contain a
+    password.
     """
     try:
         parts = urlsplit(text)
@@ -169,7 +190,7 @@ def redis_url(text: str) -> str:
         valid, number = False, ""
     if text and not (valid and re.fullmatch(r"\d{0,4}", number)):
         raise EnvError("expected redis://user:password@host:port/number, or rediss:// for TLS")
-    return text
+    return parts.geturl() if text else ""  # the Redis client accepts only lower case
 
 
 def email_url(text: str) -> dict[str, Any]:
@@ -216,7 +237,7 @@ def parser(read: Callable[[str], Any]) -> Callable[..., Any]:
 
 READERS = (
     *(rate, delays, period, networks, fernet_keys, host, allowed_hosts),
-    *(optional_web_url, database_url, redis_url, email_url, certificates),
+    *(optional_web_url, public_url, database_url, redis_url, email_url, certificates),
 )
 
 
@@ -224,30 +245,34 @@ def environment(dotenv: Path) -> tuple[Env, Faults]:
     """Create a reader of environment variables, which take precedence over those in `.env`.
 
     The file's variables are added to the process's environment, because the settings search the
-    environment for the models' API keys. If the file contains errors, no variable is added. Returns
-    the reader and the errors in the file.
+    environment for the models' API keys. Lines that cannot be read are left out. Returns the reader
+    and the errors in the file.
     """
-    faults = unreadable(dotenv)
-    if not faults:
-        load_dotenv(dotenv)
+    lines, faults = read_lines(dotenv)
+    load_dotenv(stream=StringIO(lines))
     env = Env(eager=False)
     for read in READERS:
         env.add_parser(read.__name__, parser(read))
     return env, faults
 
 
-def unreadable(dotenv: Path) -> Faults:
-    """Report an unreadable file, or lines that set no variable, without quoting the lines."""
+def read_lines(dotenv: Path) -> tuple[str, Faults]:
+    """Return the lines that can be read, and the errors in the file.
+
+    Each error names the file, or the number of a line that cannot be read. No error quotes a line,
+    because a line may contain a secret.
+    """
     try:
         text = dotenv.read_text()
     except FileNotFoundError:
-        return {}
+        return "", {}
     except (OSError, UnicodeDecodeError) as error:
-        return {dotenv.name: [f"cannot be read: {getattr(error, 'strerror', 'not UTF-8')}"]}
-    wrong = [one for one in parse_stream(StringIO(text)) if one.error or one.value is None]
-    lines = {one.original.line + blank_lines(one.original.string) for one in wrong if one.key}
-    lines |= {one.original.line + blank_lines(one.original.string) for one in wrong if one.error}
-    return {f"{dotenv.name} line {line}": ["expected NAME=value"] for line in sorted(lines)}
+        return "", {dotenv.name: [f"cannot be read: {getattr(error, 'strerror', 'not UTF-8')}"]}
+    parsed = list(parse_stream(StringIO(text)))
+    wrong = [one.original for one in parsed if one.error or (one.key and one.value is None)]
+    lines = [one.line + blank_lines(one.string) for one in wrong]
+    right = "".join(one.original.string for one in parsed if one.original not in wrong)
+    return right, {f"{dotenv.name} line {line}": ["expected NAME=value"] for line in lines}
 
 
 def blank_lines(text: str) -> int:
@@ -270,7 +295,7 @@ def refuse(env: Env, faults: Faults) -> None:
         env.seal()
     except EnvValidationError as error:
         assert isinstance(error.error_messages, dict)
-        faults = {**error.error_messages, **faults}
+        faults = {**faults, **error.error_messages}
     if faults:
         raise refusal(faults)
 

@@ -30,10 +30,10 @@ env, faults = environment(BASE_DIR / ".env")
 # Addresses, state folder, processes
 HOST = env.host("HOST", "127.0.0.1")
 PORT = env.int("PORT", 8000, validate=Range(min=1, max=65_535))
-STATE_DIR = (BASE_DIR / env.str("STATE_DIR", "var")).absolute()
+STATE_DIR = (BASE_DIR / (env.str("STATE_DIR", "") or "var")).absolute()
 REACHED_AT = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(HOST, HOST)
 REACHED_AT = f"[{REACHED_AT}]" if ":" in str(REACHED_AT) else REACHED_AT
-PUBLIC_URL = env.optional_web_url("PUBLIC_URL", "") or f"http://{REACHED_AT}:{PORT}"
+PUBLIC_URL = env.public_url("PUBLIC_URL", "") or f"http://{REACHED_AT}:{PORT}"
 DEBUG = env.bool("DEBUG", False)
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES", "")
 WEB_WORKERS = env.int("WEB_WORKERS", None, validate=Range(min=1, max=1_000))
@@ -46,11 +46,11 @@ ACCESS_LOG = env.bool("ACCESS_LOG", True)
 DATABASE_URL = env.database_url("DATABASE_URL", "")
 REDIS_URL = env.redis_url("REDIS_URL", "")
 REDIS_PREFIX = env.str("REDIS_PREFIX", "chatbots")
-# Must be off for PgBouncer before 1.21 in transaction mode: each transaction may run in a different
-# session, which lacks the prepared statements.
+# Must be off for a pooler that may run each transaction in a different session, unless it supports
+# prepared statements.
 PREPARED_STATEMENTS = env.bool("PREPARED_STATEMENTS", True)
 EMBEDDED = not DATABASE_URL
-EXPOSED = EMBEDDED and HOST not in ("127.0.0.1", "localhost", "::1")  # a demo open to the network
+EXPOSED = EMBEDDED and HOST not in ("127.0.0.1", "::1")  # a demo open to the network
 MACHINE_BOUND = not (DATABASE_URL and REDIS_URL)  # at most one web process and one worker
 
 SECRET_KEY = env.str("SECRET_KEY", "")
@@ -88,19 +88,23 @@ try:
         state.make_private(STATE_DIR)
     if EMBEDDED:
         state.private_file(STATE_DIR / "database.sqlite3").close()
+    SECRET_KEY = SECRET_KEY or state.kept_secret(STATE_DIR, "secret_key", get_random_secret_key)
+    ENCRYPTION_KEYS = ENCRYPTION_KEYS or (
+        state.kept_secret(
+            STATE_DIR, "encryption_key", lambda: Fernet.generate_key().decode(), check=Fernet
+        ),
+    )
 except OSError as error:
-    raise refusal({"STATE_DIR": [f"{STATE_DIR}: {error.strerror}"]}) from None
-SECRET_KEY = SECRET_KEY or state.kept_secret(STATE_DIR, "secret_key", get_random_secret_key)
-ENCRYPTION_KEYS = ENCRYPTION_KEYS or (
-    state.kept_secret(STATE_DIR, "encryption_key", lambda: Fernet.generate_key().decode()),
-)
+    raise refusal({"STATE_DIR": [f"{error.filename or STATE_DIR}: {error.strerror}"]}) from None
+except ValueError as error:
+    raise refusal({"STATE_DIR": [str(error)]}) from None
 
 # Maximum number of replies that a web process may wait for at the same time. The remaining threads
 # stay free for reads and probes.
 REPLIES_IN_FLIGHT = max(1, WEB_THREADS * 4 // 5)
 REPLIES_IN_FLIGHT_OF_ACCOUNT = max(1, REPLIES_IN_FLIGHT // 2)
 # The folder in which the processes that `serve` starts share their metrics. `serve` passes it to
-# them in prometheus_client's own variable.
+# them in the environment variable that prometheus_client reads.
 _shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
 METRICS_DIR = Path(_shared) if _shared else None
 METRICS_FRESH = 5.0  # seconds until the metrics page reads the database again; shorter in tests
@@ -168,7 +172,6 @@ TEMPLATES = [
 ]
 STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "staticfiles" / static_files.version(BASE_DIR)
-STATICFILES_DIRS = [BASE_DIR / "config" / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "config.runtime.static_files.Storage"},
@@ -226,7 +229,8 @@ if not EMBEDDED:
     options = DATABASES["default"].setdefault("OPTIONS", {})
     # Detect within 15 seconds that the server's machine is gone, even while waiting for a response.
     keepalives = {"keepalives_idle": 5, "keepalives_interval": 5, "tcp_user_timeout": 10_000}
-    options |= {"connect_timeout": 5} | keepalives | options
+    # Never connect to a standby: a pooled connection would stay there after a failover.
+    options |= {"connect_timeout": 5, "target_session_attrs": "read-write"} | keepalives | options
     # A process that is suspended within a transaction must not hold its locks for long. JIT is off:
     # if PostgreSQL expects many rows, it compiles even a short query, which takes 40 ms.
     given = options.get("options", "")
@@ -234,8 +238,8 @@ if not EMBEDDED:
     options["pool"] = {
         "connection_class": Connection,
         "min_size": 2,
-        # Connections per process: one for the event loop, and six for the threads, which hold no
-        # connection while waiting for a peer.
+        # Connections per process: one for the thread that takes requests, and six for the other
+        # threads, which hold no connection while waiting for a network peer.
         "max_size": 7,
         "timeout": 15.0,
         # Seconds after which the pool stops trying to open a connection. The next request then
@@ -271,7 +275,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = (
 # number of messages (0 means no limit), because all messages are its own.
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1 if REDIS_URL else 0
 CELERY_WORKER_CONCURRENCY = WORKER_CONCURRENCY
-# How many tasks may reuse a thread's connection. SQLite has no pool to return connections to.
+# How many tasks from the broker may reuse a connection. SQLite has no pool to return it to.
 CELERY_DB_REUSE_MAX = 1_000_000_000 if EMBEDDED else 0
 
 # Email
@@ -341,4 +345,5 @@ UNFOLD = {
     "SIDEBAR": {"show_search": True, "navigation": "conversations.admin.menu.navigation"},
 }
 ADMIN_SEARCH = "conversations.admin.finder.find"  # the search behind Ctrl+K
+ADMIN_PASSWORD_FORM = "accounts.sign_in.PasswordForm"  # noqa: S105 - the path of a class
 LOGIN_URL, LOGIN_REDIRECT_URL = "admin:login", "admin:index"

@@ -4,10 +4,10 @@
     python3 requirements/install.py base      install what the service needs
     python3 requirements/install.py dev       also install the tools for the tests and checks
 
-It runs before anything is installed, on any `python3`, so it uses only the standard library and
-only syntax that an old Python can parse. Progress goes to standard error. Standard output contains
-only the reason why this interpreter is unsuitable (exit status 3), so that the Makefile can try the
-next one.
+This script runs before anything is installed, on any `python3`, so it uses only the standard
+library and only syntax that an old Python can parse. Progress goes to standard error. Standard
+output contains only the reason why this interpreter is unsuitable (exit status 3), so that the
+Makefile can try the next one.
 """
 
 import fcntl
@@ -66,7 +66,7 @@ def say(text: str) -> None:
 
 
 def stamp(group: str) -> Path:
-    """Return the file that holds the checksum of the lock file installed last."""
+    """Return a group's stamp: a file with the checksum of its lock file when last installed."""
     return VENV / f"installed-{group}"
 
 

@@ -66,11 +66,14 @@ def is_locked(path: Path) -> bool:
     return False
 
 
-def kept_secret(folder: Path, name: str, make: Callable[[], str]) -> str:
+def kept_secret(
+    folder: Path, name: str, make: Callable[[], str], *, check: Callable[[str], object] = str
+) -> str:
     """Read a secret from a file in the state folder, and create it on first use.
 
     Two processes that start at the same time agree on one value, because the complete file is
-    linked into place atomically.
+    linked into place atomically. Raises OSError if the file cannot be used, and ValueError if
+    it is empty, is not text, or is rejected by `check`.
     """
     path = folder / name
     if not path.exists():
@@ -84,7 +87,14 @@ def kept_secret(folder: Path, name: str, make: Callable[[], str]) -> str:
             pass
         finally:
             draft.unlink()
-    return path.read_text().strip()
+    try:
+        secret = path.read_text().strip()
+        check(secret)
+    except ValueError:
+        secret = ""
+    if not secret:
+        raise ValueError(f"{path} is damaged: restore it from a backup")
+    return secret
 
 
 def _close(path: Path, mode: int) -> None:

@@ -31,7 +31,8 @@ def test_a_rate_is_a_count_and_a_window_or_off(text: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "5", "5/", "/s", "0/s", "5/0s", "-5/s", "5/1d", "5/1.5s", "x/s", "5 / s", "on"]
+    "text",
+    ["", "5", "5/", "/s", "0/s", "5/0s", "5/00s", "-5/s", "5/1d", "5/1.5s", "x/s", "5 / s", "on"],
 )
 def test_an_invalid_rate_is_rejected(text: str) -> None:
     with pytest.raises(EnvError, match='expected count/window such as "500/60s", or "off"'):
@@ -42,7 +43,7 @@ def test_an_invalid_rate_is_rejected(text: str) -> None:
     ("text", "value"),
     [("1,5,25", (1, 5, 25)), ("0.1, 0.2", (0.1, 0.2)), ("0", (0,)), ("", ()), ("3,", (3,))],
 )
-def test_delays_are_seconds(text: str, value: Any) -> None:
+def test_delays_are_numbers_of_seconds(text: str, value: Any) -> None:
     assert environment.delays(text) == value
 
 
@@ -56,7 +57,7 @@ def test_invalid_delays_are_rejected(text: str) -> None:
     ("text", "seconds"),
     [("3600", 3600), ("0.5", 0.5), (" 60 ", 60), ("31536000", 31_536_000)],
 )
-def test_a_period_is_seconds(text: str, seconds: float) -> None:
+def test_a_period_is_a_number_of_seconds(text: str, seconds: float) -> None:
     assert environment.period(text) == timedelta(seconds=seconds)
 
 
@@ -104,9 +105,10 @@ def test_an_invalid_key_is_named_by_its_position_and_never_quoted(wrong: str) ->
         ("https://bots.example.com", "https://bots.example.com"),
         ("http://127.0.0.1:8000/", "http://127.0.0.1:8000"),
         ("https://example.com/bots/", "https://example.com/bots"),
+        ("HTTPS://example.com/Bots", "https://example.com/Bots"),
     ],
 )
-def test_an_address_loses_its_trailing_slash(text: str, value: str) -> None:
+def test_a_scheme_is_in_lower_case_and_a_trailing_slash_is_dropped(text: str, value: str) -> None:
     assert environment.web_url(text) == value
 
 
@@ -122,14 +124,40 @@ def test_an_invalid_address_is_rejected(text: str) -> None:
         environment.web_url(text)
 
 
-@pytest.mark.parametrize("text", ["127.0.0.1", "::1", "0.0.0.0", "localhost", "web-1.internal"])
-def test_a_host_is_an_address_or_a_name(text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "origin"),
+    [
+        ("https://bots.example.com/", "https://bots.example.com"),
+        ("HTTPS://Bots.Example.com:443", "https://bots.example.com"),
+        ("http://bots.example.com:80", "http://bots.example.com"),
+        ("https://bots.example.com:80", "https://bots.example.com:80"),
+        ("http://[::1]:8000", "http://[::1]:8000"),
+        ("", ""),
+    ],
+)
+def test_the_public_url_is_an_origin_as_browsers_write_it(text: str, origin: str) -> None:
+    assert environment.public_url(text) == origin
+
+
+def test_the_public_url_has_no_path() -> None:
+    with pytest.raises(EnvError, match="expected a URL without a path"):
+        environment.public_url("https://example.com/bots/")
+
+
+@pytest.mark.parametrize("text", ["127.0.0.1", "::1", "0.0.0.0", "::"])
+def test_a_host_is_an_address(text: str) -> None:
     assert environment.host(text) == text
 
 
-@pytest.mark.parametrize("text", ["", "a b", "http://x", "x:80", "[::1]", "-x", "a..b"])
+def test_the_host_localhost_is_resolved() -> None:
+    assert environment.host("localhost") == environment.host("LOCALHOST") == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a b", "http://x", "127.0.0.1:80", "[::1]", "web-1.internal", "fe80::1%eth0"]
+)
 def test_an_invalid_host_is_rejected(text: str) -> None:
-    with pytest.raises(EnvError, match="expected an IP address or a host name"):
+    with pytest.raises(EnvError, match="expected an IP address such as"):
         environment.host(text)
 
 
@@ -174,6 +202,10 @@ def test_an_invalid_database_url_is_rejected_and_not_quoted(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "redis://x", "rediss://u:p@h:6380/2", "redis://[::1]:6379/0"])
 def test_a_redis_url_is_accepted(text: str) -> None:
     assert environment.redis_url(text) == text
+
+
+def test_the_scheme_of_a_redis_url_may_be_in_upper_case() -> None:
+    assert environment.redis_url("REDISS://u:P@h:6380/2") == "rediss://u:P@h:6380/2"
 
 
 @pytest.mark.parametrize(
@@ -241,12 +273,14 @@ def test_the_real_environment_takes_precedence_over_the_file(
 )
 def test_invalid_lines_of_the_file_are_named(tmp_path: Path, text: str, lines: list[int]) -> None:
     (tmp_path / ".env").write_text(text)
-    assert list(environment.unreadable(tmp_path / ".env")) == [f".env line {n}" for n in lines]
+    _, faults = environment.read_lines(tmp_path / ".env")
+    assert list(faults) == [f".env line {n}" for n in lines]
 
 
 def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
-    assert environment.unreadable(tmp_path / ".env") == {}
+    assert environment.read_lines(tmp_path / ".env") == ("", {})
     (tmp_path / ".env").write_bytes(b"A=\xff\n")
-    assert environment.unreadable(tmp_path / ".env") == {".env": ["cannot be read: not UTF-8"]}
+    _, faults = environment.read_lines(tmp_path / ".env")
+    assert faults == {".env": ["cannot be read: not UTF-8"]}
     (tmp_path / "folder").mkdir()
-    assert list(environment.unreadable(tmp_path / "folder")) == ["folder"]
+    assert list(environment.read_lines(tmp_path / "folder")[1]) == ["folder"]

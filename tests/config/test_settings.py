@@ -58,6 +58,7 @@ def faults_of(folder: Path, **environment: str) -> list[str]:
         ("::", "http://[::1]:8000"),
         ("::1", "http://[::1]:8000"),
         ("192.0.2.1", "http://192.0.2.1:8000"),
+        ("localhost", "http://127.0.0.1:8000"),
     ],
 )
 def test_the_public_url_follows_the_host(tmp_path: Path, host: str, address: str) -> None:
@@ -88,7 +89,7 @@ def test_the_defaults_are_the_documented_ones(tmp_path: Path) -> None:
 # Three invalid values for each variable that can be invalid. The word "canary" stands for a secret,
 # which no error message may quote.
 WRONG = {
-    "HOST": ("two words", "http://127.0.0.1", "127.0.0.1:80"),
+    "HOST": ("web.internal", "http://127.0.0.1", "127.0.0.1:80"),
     "METRICS_PORT": ("99999", "0", "http"),
     "PORT": ("99999", "0", "http"),
     "STATE_DIR": ("/dev/null", "/dev/null/below", "x" * 300),
@@ -151,11 +152,13 @@ def test_every_variable_has_invalid_values_in_the_table() -> None:
 
 def test_an_unreadable_line_is_named_and_nothing_starts(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "config", tmp_path / "config")
-    (tmp_path / ".env").write_text("# ours\n\nPORT=0\nnot a variable, canary\nDEBUG\nHOST=::1\n")
-    ended = start(tmp_path / "state", cwd=tmp_path, PORT="0")
+    (tmp_path / ".env").write_text("# ours\n\nPORT=0\nnot a variable, canary\nDEBUG\nHOST=x\n")
+    ended = start(tmp_path / "state", cwd=tmp_path)
     assert ended.returncode != 0
-    named = [line.split(":")[0].strip() for line in ended.stderr.splitlines()[1:]]
-    assert named == ["PORT", ".env line 4", ".env line 5"]
+    first, *lines = ended.stderr.splitlines()
+    assert first == "The environment is not valid:"
+    named = [line.split(":")[0].strip() for line in lines]
+    assert named == [".env line 4", ".env line 5", "HOST", "PORT"]
     assert "canary" not in ended.stderr
     assert not (tmp_path / "state").exists()
 
@@ -186,6 +189,12 @@ def test_with_a_database_url_both_secrets_are_required(
     ]
 
 
+def test_an_invalid_key_is_not_reported_as_missing(tmp_path: Path) -> None:
+    keys = f"{KEY},canary"
+    [line] = faults_of(tmp_path, DATABASE_URL=POSTGRES, SECRET_KEY="x", ENCRYPTION_KEYS=keys)
+    assert line.startswith("  ENCRYPTION_KEYS: key 2 is not a Fernet key")
+
+
 def test_missing_and_invalid_variables_are_named_together(tmp_path: Path) -> None:
     lines = faults_of(tmp_path, DATABASE_URL=POSTGRES, SECRET_KEY="x", PORT="0")
     assert {line.split(":")[0].strip() for line in lines} == {
@@ -194,12 +203,33 @@ def test_missing_and_invalid_variables_are_named_together(tmp_path: Path) -> Non
     }
 
 
+def test_an_empty_state_folder_means_the_default(tmp_path: Path) -> None:
+    url = {"DATABASE_URL": POSTGRES, "REDIS_URL": "redis://x"}  # so that no file is created
+    found = settings_of(
+        tmp_path, "STATE_DIR", STATE_DIR="", SECRET_KEY="x", ENCRYPTION_KEYS=KEY, **url
+    )
+    assert found == {"STATE_DIR": str(ROOT / "var")}
+
+
 def test_the_embedded_default_generates_its_secrets_once(tmp_path: Path) -> None:
     names = ("SECRET_KEY", "ENCRYPTION_KEYS")
     first, again = settings_of(tmp_path, *names), settings_of(tmp_path, *names)
     other = settings_of(tmp_path / "other", *names)
     assert first == again
     assert not [name for name in names if first[name] == other[name]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        *(("secret_key", b""), ("secret_key", b"\xff")),
+        *(("encryption_key", b""), ("encryption_key", b"\xff"), ("encryption_key", b"canary")),
+    ],
+)
+def test_a_damaged_secret_is_named(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    damaged = f"  STATE_DIR: {tmp_path / name} is damaged: restore it from a backup"
+    assert faults_of(tmp_path) == [damaged]
 
 
 @pytest.mark.parametrize(

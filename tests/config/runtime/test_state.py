@@ -4,10 +4,12 @@ import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
 from config.runtime import state
+from tests.patience import PATIENCE
 
 
 def mode(path: Path) -> int:
@@ -25,11 +27,15 @@ class TestKeptSecret:
         assert stat.S_IMODE(kept.stat().st_mode) == 0o600
 
     def test_concurrent_first_reads_agree_on_one_secret(self, tmp_path: Path) -> None:
+        together = Barrier(8)
+
+        def read(number: int) -> str:
+            # The barrier is passed only once all threads have found that there is no secret.
+            made = lambda: f"made by {number}, {together.wait(PATIENCE)}"  # noqa: E731
+            return state.kept_secret(tmp_path, "key", made)
+
         with ThreadPoolExecutor(8) as threads:
-            found = threads.map(
-                lambda n: state.kept_secret(tmp_path, "key", lambda: f"made by {n}"),
-                range(32),
-            )
+            found = threads.map(read, range(8))
         assert len(set(found)) == 1
         assert [path.name for path in tmp_path.iterdir()] == ["key"]
 
