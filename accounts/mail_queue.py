@@ -22,6 +22,7 @@ from accounts.models import Mail
 from config.database.connections import release_connection
 from config.database.lengths import SHORT
 from config.database.locks import delete_unlocked, insist, locking, unlocked
+from config.metrics import Counter
 from config.outbound.failures import is_shortage
 
 LEASE = timedelta(seconds=60)
@@ -35,6 +36,11 @@ REFUSED = (smtplib.SMTPException, OSError)
 KEPT = timedelta(days=30)  # how long sent and failed emails are kept
 # Any: column values of different types
 NO_CLAIM: dict[str, Any] = {"claim": None, "claimed_until": None}
+
+ENDED = Counter("chatbots_mails_ended", "Emails that were sent or have failed, by state", ["state"])
+FINAL = (Mail.State.SENT, Mail.State.FAILED)
+for known in FINAL:
+    ENDED.labels(known)  # at 0, because rate() misses the first event of a series that begins at 1
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +61,7 @@ class RoundRobin:
         later = ordered.filter(account_id__gt=self.served) if self.served else ordered
         found = later.first() or (ordered.first() if self.served else None)
         if found is None:
-            self.served = None  # so that a poll without due emails takes only one query
+            self.served = None  # a poll without due emails then takes only one query
         return found
 
 
@@ -111,7 +117,7 @@ def send(mail_id: str, claim: str) -> None:
         build(mail).send()
     except Unsendable as error:
         _fail(mail, token, error=str(error), delay=None)
-    except REFUSED as error:
+    except (*REFUSED, MemoryError) as error:
         if is_shortage(error):  # this machine is short of resources, so the attempt does not count
             logger.warning("emails are delayed: %s", error, extra={"bounded": True})
             release_connection()
@@ -125,7 +131,9 @@ def send(mail_id: str, claim: str) -> None:
 
 
 def build(mail: Mail) -> EmailMessage:
-    """Build an email with its headers. Raises Unsendable.
+    """Build an email with its headers.
+
+    Raises Unsendable, or the original error if this machine is short of resources.
 
     The recipient and subject must be printable. Python breaks a header at every character that
     `str.splitlines` treats as a line break. After some of these characters, the rest of the text
@@ -136,7 +144,9 @@ def build(mail: Mail) -> EmailMessage:
     message = EmailMessage(mail.subject, mail.text, to=[mail.to])
     try:
         message.message().as_bytes()
-    except Exception as error:  # any error: another attempt would build the same email
+    except Exception as error:  # whatever the error, another attempt would fail too
+        if is_shortage(error):
+            raise
         raise Unsendable(f"{type(error).__name__}: {error}") from error
     return message
 
@@ -182,14 +192,16 @@ def _fail(mail: Mail, claim: str, *, error: str, delay: float | None) -> None:
 
 
 def _settle(mail: Mail, claim: str, **columns: Any) -> None:
-    """Store the result of an attempt and release the claim.
+    """Store the result of an attempt and release the claim. Counts the email if it has ended.
 
     The write is retried until the lease expires. Does nothing if the claim has been replaced.
     """
     held = _held(str(mail.pk), claim)
     left = (mail.claimed_until - timezone.now()).total_seconds() if mail.claimed_until else 0
-    insist(
+    settled = insist(
         lambda: held.update(**columns, **NO_CLAIM),
         until=time.monotonic() + left,
         what=f"email {mail.pk}",
     )
+    if settled and columns.get("state") in FINAL:
+        ENDED.labels(columns["state"]).inc()

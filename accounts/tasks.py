@@ -1,6 +1,6 @@
 """Celery tasks for accounts: send emails and delete expired rows.
 
-A deletion that runs out of time resumes a minute later.
+A deletion that runs out of time soon resumes.
 """
 
 from datetime import timedelta

@@ -16,6 +16,7 @@ from django.utils import timezone
 from config.database.locks import insist, update_unlocked
 
 LEASE = timedelta(minutes=30)  # work that takes longer is considered abandoned and is started again
+LONGEST = timedelta(days=1)  # longest interval of periodic work
 # Any: values of columns of many types
 NO_CLAIM: dict[str, Any] = {"claim": None, "claimed_until": None}
 
@@ -32,8 +33,8 @@ class PeriodicWorkQuerySet(models.QuerySet["PeriodicWork"]):
     def claim(self) -> list[tuple[str, str]]:
         """Claim due work for the length of a lease. Returns each name with its claim."""
         now, token = timezone.now(), uuid4()
-        free = models.Q(claimed_until=None) | models.Q(claimed_until__lt=now)
-        due = self.filter(free, due_at__lte=now)
+        free = models.Q(claimed_until=None) | _has_passed("claimed_until", now, most=LEASE)
+        due = self.filter(free, _has_passed("due_at", now, most=LONGEST))
         return [
             (name, str(token))
             for name in due.values_list("name", flat=True)
@@ -53,6 +54,14 @@ class PeriodicWorkQuerySet(models.QuerySet["PeriodicWork"]):
         until = time.monotonic() + LEASE.total_seconds()
         columns = NO_CLAIM | {"due_at": next_due}
         return bool(insist(lambda: held.update(**columns), until=until, what=f'"{name}"'))
+
+
+def _has_passed(name: str, now: datetime, *, most: timedelta) -> models.Q:
+    """Match rows whose time has passed, or is so far ahead that the clock must have been set back.
+
+    `most` is how far ahead the time may be when it is stored.
+    """
+    return models.Q(**{f"{name}__lte": now}) | models.Q(**{f"{name}__gt": now + 2 * most})
 
 
 class PeriodicWork(models.Model):

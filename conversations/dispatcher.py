@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -24,14 +25,14 @@ from django.db import connection
 
 from accounts import mail_queue
 from accounts import tasks as account_tasks
-from config.database.connections import configure_sessions, release_connection
+from config.database.connections import configure_sessions
 from config.database.locks import WORKER_LOCK_TIMEOUT, left_if_locked
-from config.database.postgresql.outage import outage
+from config.database.postgresql.outage import outage, reason
 from config.metrics import Gauge, serve, watch_pool
 from config.models import PeriodicWork
-from config.outbound.failures import is_shortage
 from config.runtime import broker, liveness
 from config.runtime.processes import grace, raise_file_limit
+from config.runtime.worker_threads import WorkerThreads
 from config.stop_signal import worker_is_stopping
 from conversations import tasks as conversation_tasks
 from conversations.services import owed_reply
@@ -40,15 +41,17 @@ from webhooks.engine import claims, metrics, queue, recovery
 from webhooks.models.delivery import LONG_AGO
 from webhooks.services import retry_job
 
-# Seconds to wait for more due deliveries before a claim: many cost little more to claim than one
+# Seconds to wait for more due deliveries before a claim, because claiming them together is cheaper
 GATHER, GATHER_MOST = 0.002, 0.01  # after a claim of at most one delivery, and after a large claim
 BUSY_PAUSE, IDLE_PAUSE, BUSY_FOR = 0.01, 0.08, 10.0
 # Seconds until the next claim after an empty one; less if a delivery arrives or finishes
 FULL_PAUSE = 0.05
 ERROR_PAUSE = 0.5
 RESERVED = 4  # maximum number of threads kept free for emails and periodic work
-RENEWED_AFTER = 4.0  # seconds to wait after an outage, so that live processes can renew leases
-# Seconds without a finished round until the worker counts as stuck; exceeds all database timeouts
+# Seconds after an outage until live processes have renewed their leases and stored the results that
+# they kept. A write may first have to wait for a connection, or for its next attempt.
+RENEWED_AFTER = 8.0
+# A worker is stuck if no round ends in this many seconds; all database timeouts are shorter
 STUCK_AFTER = 30
 ASK_EVERY = 5  # seconds between checks of the database while no round finishes
 CLOCK_WAS_SET = 0.1  # seconds; a larger jump means that the wall clock was set
@@ -68,11 +71,6 @@ PERIODIC: dict[str, "Task[Any, Any]"] = {
 }
 
 THREADS = Gauge("chatbots_worker_threads", "Worker threads", multiprocess_mode="livesum")
-BUSY = Gauge(
-    "chatbots_worker_busy_threads",
-    "Worker threads that are running a task",
-    multiprocess_mode="livesum",
-)
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +83,7 @@ class Dispatcher(threading.Thread):
 
     def __init__(self, concurrency: int, pool: Any = None) -> None:  # Any: Celery's pool
         super().__init__(name="dispatcher", daemon=True)
-        self.pool = pool
+        self.threads = WorkerThreads(pool)
         self.concurrency = concurrency
         self.reserved = min(RESERVED, concurrency // 4)
         self.slots = concurrency - self.reserved
@@ -95,7 +93,7 @@ class Dispatcher(threading.Thread):
         self.rounds = self.found = 0
         self.busy_until = self.full_until = 0.0
         self.full_with: UUID | None = None  # newest delivery at the last empty claim
-        self.outage_at = 0.0
+        self.renewed_at = 0.0  # when live processes will have renewed their leases after an outage
         self.looked, self.clock = time.monotonic(), _wall_ahead()
         self.chores: list[tuple[float, Callable[[], None]]] = [
             (0.5, self.take_over),
@@ -121,9 +119,11 @@ class Dispatcher(threading.Thread):
             try:
                 pause = self.round()
             except (django.db.Error, psycopg.Error) as error:
-                logger.warning("dispatcher: the database does not respond: %s", error)
+                if not outage.under_way:  # otherwise, `outage` has logged the reason
+                    extra = {"bounded": True}
+                    logger.warning("dispatcher: a round failed: %s", reason(error), extra=extra)
                 connection.close()
-                self.outage_at = time.monotonic()
+                self.renewed_at = time.monotonic() + RENEWED_AFTER
                 pause = ERROR_PAUSE
             self.rounds += 1
             self.stopping.wait(min(GATHER_MOST, GATHER * max(1, self.found)))
@@ -172,50 +172,46 @@ class Dispatcher(threading.Thread):
             return pause
         self.busy_until = time.monotonic() + BUSY_FOR
         for one in claimed:
-            self.start_task(webhook_tasks.deliver, str(one.claim), str(one.delivery_id))
+            self.threads.start(webhook_tasks.deliver, str(one.claim), str(one.delivery_id))
         return 0.0
 
     def take_over(self) -> None:
         """Keep this worker's liveness locks. Free claims that expired or that dead workers hold."""
         self.hold()
         if claimers := recovery.claimers():
-            recovery.take_over(self.lives[-1].dead(claimers))
+            dead = self.lives[-1].dead(claimers)
+            recovery.take_over(dead, expired=time.monotonic() >= self.renewed_at)
 
     def make_replies(self) -> None:
         """Claim replies that are owed but that no process is generating, and start their tasks."""
-        if time.monotonic() - self.outage_at < RENEWED_AFTER:
+        if time.monotonic() < self.renewed_at:
             return
         for message_id, token in owed_reply.claim(liveness.ME, most=self.replies):
-            self.start_task(conversation_tasks.make_reply, str(message_id), str(token))
+            release = partial(owed_reply.release, message_id, token)
+            arguments = str(message_id), str(token)
+            self.threads.start(conversation_tasks.make_reply, *arguments, release=release)
 
     def send_mails(self) -> None:
         """Claim due emails, and start the tasks that send them."""
         if not settings.SENDING:
             return
         for mail_id, claim in mail_queue.claim(max(1, self.reserved)):
-            self.start_task(account_tasks.send_mail, mail_id, claim)
+            release = partial(mail_queue.release, mail_id, claim)
+            self.threads.start(account_tasks.send_mail, mail_id, claim, release=release)
 
     def advance_retry_jobs(self) -> None:
         """Start the task that advances the running retry jobs, if there are any."""
         if settings.SENDING and retry_job.is_running():
-            self.start_task(webhook_tasks.advance_retry_jobs)
+            self.threads.start(webhook_tasks.advance_retry_jobs)
 
     def begin_periodic_work(self) -> None:
         """Claim and start due periodic work."""
         for name, claim in PeriodicWork.objects.claim():
+            release = partial(PeriodicWork.objects.release, name, claim)
             if name in PERIODIC:
-                self.start_task(PERIODIC[name], claim)
+                self.threads.start(PERIODIC[name], claim, release=release)
             else:
-                PeriodicWork.objects.release(name, claim)
-
-    def start_task(self, task: "Task[Any, Any]", *args: str) -> None:
-        """Run a task on a thread of the pool. The task waits if all threads are busy."""
-        try:
-            self.pool.apply_async(carry_out, (task, *args))
-        except RuntimeError as error:  # the task stays queued until a thread is free
-            if not is_shortage(error):
-                raise
-            logger.warning("no thread could be started: %s", error, extra={"bounded": True})
+                release()
 
     def follow_clock(self) -> None:
         """Shift the due times of deliveries if this machine's clock was set (embedded mode only).
@@ -246,12 +242,13 @@ class Dispatcher(threading.Thread):
                 die(f"no round has finished in {quiet} s")
 
     def stop(self) -> None:
-        """Stop claiming, and release the claims whose tasks have not started."""
+        """Stop claiming, and release the claims whose tasks have not begun."""
         self.stopping.set()
         claims.freed.set()
         self.join(ERROR_PAUSE * 4)
         try:
             recovery.release_all(liveness.ME)
+            self.threads.release_waiting()
         except django.db.Error as error:
             logger.warning("the claims were not released and will expire: %s", error)
         connection.close()
@@ -268,7 +265,7 @@ class DispatcherStep(StartStopStep):
 
     def start(self, worker: Any) -> None:
         """Start the dispatcher. Raises SystemExit, with the reason in the log, if it cannot run."""
-        raise_file_limit()  # each attempt needs one or two file descriptors
+        raise_file_limit()  # each delivery attempt needs one or two file descriptors
         outage.watched = outage.patient = not settings.EMBEDDED
         # A plan cached while a table was small would still scan the whole table once it is large.
         configure_sessions(lock_timeout=WORKER_LOCK_TIMEOUT, plan_cache_mode="force_custom_plan")
@@ -276,11 +273,8 @@ class DispatcherStep(StartStopStep):
         dispatcher.begin_watch()
         try:
             dispatcher.hold()
-        except liveness.AnotherWorker as error:
-            logger.critical("%s", error)
-            raise SystemExit(1) from None
-        except psycopg.Error as error:
-            logger.critical("the database does not respond: %s", error)
+        except (liveness.AnotherWorker, psycopg.Error) as error:
+            logger.critical("the worker cannot start: %s", reason(error))
             raise SystemExit(1) from None
         if not settings.SENDING:
             logger.warning("SENDING=off: webhook deliveries and emails are held")
@@ -317,24 +311,8 @@ class DispatcherStep(StartStopStep):
             self.dispatcher.stop()
 
     def terminate(self, worker: Any) -> None:
-        """Stop in the same way on a forced shutdown."""
+        """Stop the dispatcher and release its claims on a forced shutdown, too."""
         self.stop(worker)
-
-
-def carry_out(task: "Task[Any, Any]", *args: str) -> None:
-    """Run a task in this thread, then release the thread's database connection.
-
-    A locked row or an unexpected error is logged, and the claim is left to expire.
-    """
-    BUSY.inc()
-    try:
-        with left_if_locked(task.name):
-            task(*args)
-    except Exception:  # Celery's pool would drop the error
-        logger.exception("%s failed", task.name, extra={"bounded": True})
-    finally:
-        BUSY.dec()
-        release_connection()
 
 
 def die(reason: str) -> None:

@@ -45,7 +45,7 @@ def deliver(claim: str, delivery_id: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def prune(claim: str) -> None:
-    """Delete old deliveries once a day. A run that is cut short continues a minute later."""
+    """Delete old deliveries once a day. A run cut short is due a minute after it began."""
     began = timezone.now()
     ended = time_budget.run(
         retention.prune(began - timedelta(days=settings.WEBHOOK_RETENTION_DAYS))

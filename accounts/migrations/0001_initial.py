@@ -1,6 +1,6 @@
-"""The tables of accounts, the documented plans, and the two groups of staff.
+"""Create the tables for accounts, and add the documented plans and the two staff groups.
 
-A group decides which admin pages its members can open; memberships decide whose rows they see.
+Groups decide which admin pages a person can open; memberships decide which rows the pages show.
 """
 
 import accounts.models.membership
@@ -51,7 +51,7 @@ GROUPS = {"Agents": AGENTS, "Account admins": ACCOUNT_ADMINS}
 
 
 def make_groups(apps, schema_editor):
-    """Create the groups and their permissions. Django adds permissions only after all migrations."""
+    """Create the groups, and the permissions, which Django would add only after all migrations."""
     ContentType = apps.get_model("contenttypes", "ContentType")
     Permission = apps.get_model("auth", "Permission")
     Group = apps.get_model("auth", "Group")
@@ -219,7 +219,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'email',
                 'ordering': ['-created_at'],
                 'indexes': [
-                    models.Index(condition=models.Q(('due_at__isnull', False)), fields=['account', 'due_at'], name='mail_due_by_account'),
+                    models.Index(condition=models.Q(('due_at__isnull', False)), fields=['account', 'due_at', 'id'], name='mail_due_by_account'),
                     models.Index(fields=['account', 'created_at'], name='mail_of_an_hour'),
                     models.Index(condition=models.Q(('thread_id__isnull', False)), fields=['thread_id'], name='mail_of_thread'),
                 ],

@@ -30,7 +30,7 @@ class Mail(Row):
     # no foreign key, because `accounts` must not import the Thread model
     thread_id = models.UUIDField(null=True, editable=False)
     state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
-    due_at = models.DateTimeField(null=True, default=timezone.now)  # null: sent or failed
+    due_at = models.DateTimeField(null=True, default=timezone.now)  # null once sent or failed
     tries = models.PositiveIntegerField(default=0)  # counted when an attempt starts
     claim = models.UUIDField(null=True)  # fencing token: only its holder may write
     claimed_until = models.DateTimeField(null=True)
@@ -42,7 +42,7 @@ class Mail(Row):
         ordering = ["-created_at"]
         indexes = [
             models.Index(
-                fields=["account", "due_at"],
+                fields=["account", "due_at", "id"],
                 name="mail_due_by_account",
                 condition=models.Q(due_at__isnull=False),
             ),

@@ -7,7 +7,7 @@ from django.db import connection
 
 def configure_sessions(**parameters: str) -> None:
     """Set PostgreSQL parameters for all later connections of this process."""
-    database: Any = connection  # Any: the stubs lack the pool
+    database: Any = connection  # Any: its type has no pool
     if database.vendor == "postgresql":
         options = database.settings_dict["OPTIONS"]
         given = " ".join(f"-c {name}={value}" for name, value in parameters.items())

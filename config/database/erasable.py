@@ -44,7 +44,7 @@ def purge_index(name: str) -> models.Index:
 def replacement() -> str:
     """Return a unique text for a column that an erasure must clear and that must stay unique.
 
-    It is random, because API callers can choose such texts, and must not be able to take this one.
+    It is random, because API callers can set the column, and must not be able to guess the text.
     """
     return f"erased {uuid4()}"
 

@@ -299,8 +299,8 @@ def insert_each(rows: list[RowT]) -> None:
         statement.run_many(values, database)
 
 
-def among(name: str, field: Any, size: int) -> list[Any]:  # Any: a Given; the stubs lack it
-    """Return the right-hand side of an `__in` lookup, for a list of this size from `listed`."""
+def among(name: str, field: Any, size: int) -> list[Any]:  # Any: the stubs accept no Given
+    """Return the right-hand side of an `__in` lookup. `size` is the size that `listed` returned."""
     return [Given(f"{name} {number}", field) for number in range(size)]
 
 

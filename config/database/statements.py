@@ -32,7 +32,7 @@ from django.db.models.query import (
 from django.db.models.sql import DeleteQuery, InsertQuery, UpdateQuery
 from django.db.transaction import TransactionManagementError
 
-# Any, below: a database wrapper, a compiler or a model's field. Django's stubs do not type them.
+# Any, below: one of our database wrappers, a compiler or a model's field.
 Row = tuple[Any, ...]
 WINDOW = 2_000_000_011, 2_100_000_011  # marks the slice of `page`; `with_window` replaces it
 decode_json = JSONDecoder().decode
@@ -155,7 +155,7 @@ class Statement:
         return self.read(fetched, database) if self.read else [], count
 
     def run_later(self, values: list[Any], database: Any) -> None:
-        """Run a statement, without its result, in one round trip with the next one or COMMIT."""
+        """Run a statement in the same round trip as the next one or COMMIT. Discards its result."""
         if database.queries_logged or database.execute_wrappers:
             self.run(values, database)
         else:

@@ -11,7 +11,7 @@ LOOK = 0.2  # maximum seconds that the consumer waits before it does its other w
 
 wake = threading.Event()  # set when a message arrives, or to interrupt the consumer's wait
 
-# Any, below: these overrides pass their arguments on to Celery and kombu unchanged.
+# Any, below: arguments that only Celery and kombu use.
 
 
 class WakingChannel(memory.Channel):

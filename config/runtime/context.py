@@ -21,12 +21,12 @@ class Context(NamedTuple):
     route: str = ""  # the method and the URL pattern
     key: str = ""  # the public part of the caller's API key
     user: str = ""  # the id of the person signed in to the admin
-    account: str = ""  # the id of the account that is acted on
-    person: UUID | None = None  # the acting person, if any
-    via: str = "service"  # the service's own work; else "admin", "API key cbk_…", "command NAME"
+    account: str = ""  # the id of the account that is accessed
+    person: UUID | None = None  # the id of the acting person, if any
+    via: str = "service"  # the source: "service", "admin", "API key cbk_…" or "command NAME"
 
 
-OWN_WORK = Context()  # for the service's own work
+OWN_WORK = Context()  # when no request or command is running
 current: ContextVar[Context] = ContextVar("current", default=OWN_WORK)
 
 

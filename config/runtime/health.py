@@ -79,9 +79,9 @@ def write_a_row() -> None:
 def write_to_file() -> None:
     """Increment the embedded database's unused `user_version`.
 
-    If a row were updated without being changed, SQLite would write nothing. If another process is
-    writing, this function writes nothing, because the database evidently accepts writes. Raises
-    sqlite3.Error, or OSError if the disk is full.
+    An update that leaves a row unchanged, as in `write_a_row`, would make SQLite write nothing. If
+    another process is writing, this function does not write, because the database evidently accepts
+    writes. Raises sqlite3.Error, or OSError if the disk is full.
     """
     path = connection.settings_dict["NAME"]
     if shutil.disk_usage(Path(path).parent).free < LEAST_FREE:

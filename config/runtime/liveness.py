@@ -1,8 +1,8 @@
 """Detect dead workers. Each worker holds a lock that is released when the worker dies.
 
-With PostgreSQL, this is a session-level advisory lock on a dedicated connection. In a machine-bound
-installation (without PostgreSQL or without Redis), it is a lock on a file, which also keeps out a
-second worker. With PostgreSQL but without Redis, a worker holds both.
+With PostgreSQL, the lock is a session-level advisory lock on a dedicated connection. In a
+machine-bound installation (without PostgreSQL or without Redis), it is a lock on a file, which also
+keeps out a second worker. With PostgreSQL but without Redis, a worker holds both locks.
 """
 
 import secrets
@@ -15,7 +15,7 @@ import psycopg
 from django.conf import settings
 from django.db import connection
 
-from config.database.postgresql.outage import outage
+from config.database.postgresql.outage import ATTEMPT, outage
 from config.runtime.state import is_locked, locked
 
 ME = str(secrets.randbelow(2**31 - 2) + 1)  # identifies this process; fits PostgreSQL's int4 keys
@@ -81,7 +81,11 @@ class DatabaseLife:
         self.since, self.patience = 0.0, PATIENCE
 
     def hold(self) -> None:
-        """Lock this worker's key, on a new connection if the old one was lost."""
+        """Lock this worker's key, on a new connection if the old one was lost.
+
+        If the database can no longer be reached, this starts an outage, so that nothing else waits
+        for it.
+        """
         if self.own:
             with suppress(psycopg.Error):
                 self.own.execute("SELECT 1")
@@ -90,12 +94,23 @@ class DatabaseLife:
             # other workers may have lost their locks, too
             self.own, self.missed, self.patience = None, set(), PATIENCE_AFTER_LOSS
         outage.check()
-        self.own = psycopg.connect(**connection.get_connection_params(), autocommit=True)
-        outage.watch(self.own)
+        parameters = connection.get_connection_params()
+        try:
+            own = psycopg.connect(**parameters, autocommit=True)
+        except psycopg.OperationalError:
+            if self.since:  # at startup, the caller logs the reason
+                with suppress(psycopg.OperationalError):
+                    outage.find_out(parameters, within=ATTEMPT)
+            raise
+        outage.watch(own)
         # The lock is shared, because the server may not have noticed yet that our old session is
         # broken. That session's lock must not block this one.
-        self.own.execute("SELECT pg_advisory_lock_shared(%s, %s)", (NAMESPACE, int(ME)))
-        self.since = time.monotonic()
+        try:
+            own.execute("SELECT pg_advisory_lock_shared(%s, %s)", (NAMESPACE, int(ME)))
+        except psycopg.Error:
+            own.close()
+            raise
+        self.own, self.since = own, time.monotonic()
 
     def dead(self, workers: Collection[str]) -> set[str]:
         """Return the workers whose locks were free in two checks in a row.
@@ -113,7 +128,7 @@ class DatabaseLife:
 
 
 def living() -> int:
-    """Return the number of living workers."""
+    """Return the number of workers that are alive."""
     if settings.EMBEDDED:
         return int(is_locked(settings.STATE_DIR / "worker.lock"))
     with connection.cursor() as cursor:

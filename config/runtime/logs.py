@@ -29,7 +29,7 @@ logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
 encode = json.JSONEncoder(ensure_ascii=False).encode
 ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {
     *("message", "asctime", "request_id", "facts", "bounded"),
-    *("request", "status_code"),  # added by Django to its own lines; the access log covers both
+    *("request", "status_code"),  # attributes that Django adds; the access log has both
 }
 COLORS = re.compile(r"\x1b\[[0-9;]*m")
 LONGEST = 10_000  # characters of a record's text, which can quote a header of any length
@@ -54,7 +54,7 @@ class RequestFilter(logging.Filter):
 
 
 class UnavailableFilter(logging.Filter):
-    """Pass at most one access log line per second about 503 responses."""
+    """Let through at most one access log line about a 503 response per second."""
 
     next_at = 0.0
 
@@ -78,7 +78,7 @@ class ToldFilter(logging.Filter):
 
 
 class BoundFilter(logging.Filter):
-    """Let through a few of the lines that anyone can cause, and summarize the rest in one line.
+    """Let through a few of the lines that any client can trigger, and sum up the rest in one line.
 
     These are the records marked as `bounded`, and records about requests that Django refuses, for
     example because of an unknown Host header.
@@ -103,7 +103,11 @@ class BoundFilter(logging.Filter):
         if seen == 1:
             timer = threading.Timer(self.WINDOW, self.sum_up, kind)
             timer.daemon = True
-            timer.start()
+            try:
+                timer.start()
+            except RuntimeError:  # no thread can be started; the next log line tries again
+                with self.lock:
+                    del self.seen[kind]
         return seen <= self.MOST
 
     def sum_up(self, name: str, status: int) -> None:
@@ -120,7 +124,7 @@ class SecretsFilter(logging.Filter):
     """Shorten a record's text, and mask secrets in it, before any formatter sees it."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        # A secret that the first cut splits may not be masked, so the second cut removes it.
+        # A secret that the first cut splits might not be masked, so the second cut removes it.
         record.msg, record.args = masked(record.getMessage()[: 2 * LONGEST])[:LONGEST], ()
         return True
 

@@ -26,7 +26,7 @@ from django.conf import settings
 from config.runtime.state import locked, make_private
 
 LOOK = 0.25  # seconds between checks that a web server process's parent is alive
-STOP_BEYOND = 10.0  # seconds to stop, added to the longest wait for a peer
+STOP_BEYOND = 10.0  # seconds that stopping may take after the longest wait for a network peer
 STOPPED_AFTER = 2.0  # further seconds until the remaining processes are killed
 KILL_TIMEOUT_MOST = 1800  # seconds; granian accepts no more
 PR_SET_PDEATHSIG = 1
@@ -99,7 +99,7 @@ def hold(name: str) -> IO[str]:
     """
     path: Path = settings.STATE_DIR / f"{name}.lock"
     try:
-        # With PostgreSQL and Redis, nothing else creates the folder.
+        # With PostgreSQL and Redis, the settings do not create it.
         make_private(settings.STATE_DIR)
         file = locked(path)
     except BlockingIOError:

@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 def version(base_dir: Path) -> str:
-    """Return a digest of the installed packages and of our own static files."""
+    """Return a digest of the pinned packages and of our own static files."""
     digest = hashlib.sha256((base_dir / "requirements" / "base.txt").read_bytes())
     ours = base_dir / "config" / "static"
     for path in sorted(path for path in ours.rglob("*") if path.is_file()):

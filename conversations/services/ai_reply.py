@@ -1,6 +1,6 @@
 """Ask the model for a reply, and store the reply, a draft or the bot's fallback message.
 
-No transaction and no database connection is held while waiting for the model.
+No transaction and no pooled connection is held while waiting for the model.
 
 Open points: prompt, ai-failure, parallel-sends, escalated-reply, reply-owed.
 """
@@ -12,14 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
-from django.db import (
-    DatabaseError,
-    IntegrityError,
-    InterfaceError,
-    OperationalError,
-    connection,
-    transaction,
-)
+from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from chatbots.llm import fallback, metrics, prompt
 from chatbots.llm.exchange import AllFailed, Reply
@@ -28,7 +21,7 @@ from chatbots.models import LlmModel
 from config.api.errors import Unavailable
 from config.database.connections import release_connection
 from config.database.lengths import LONG, SHORT
-from config.database.locks import is_lock_timeout
+from config.database.locks import TEMPORARY, is_lock_timeout
 from config.database.prepared import insert, together
 from config.outbound.failures import is_shortage
 from config.stop_signal import worker_is_stopping
@@ -142,7 +135,7 @@ def store_patiently(
             if answer.model is None or LlmModel.objects.filter(pk=answer.model.pk).exists():
                 raise
             answer = replace(answer, model=None)  # the model was deleted while it was answering
-        except (OperationalError, InterfaceError) as error:
+        except TEMPORARY as error:
             waits = until_unlocked and is_lock_timeout(error) and not worker_is_stopping()
             if settings.EMBEDDED or (time.monotonic() > deadline and not waits):
                 raise

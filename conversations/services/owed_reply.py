@@ -4,6 +4,7 @@ A reply is owed as soon as the message is stored, and no longer owed once the re
 
     record   the request that stores a message also claims the reply to it
     claim    a worker's dispatcher claims replies whose lease has expired
+    release  a worker that stops releases the claims whose tasks have not begun
     confirm  the worker's task replaces the claim, so that a duplicate of the task does nothing
     take     a repeated request claims the reply that the first request did not finish
     settle   the reply or a draft has been stored, or no reply is wanted any longer
@@ -30,9 +31,9 @@ LEASE = timedelta(seconds=6)
 LEASED = Now() + LEASE
 RENEWED_EVERY = 1.5  # seconds between renewals of a claim
 AGAIN_AFTER = timedelta(seconds=1)  # how long to wait after a failure before a retry
-# Maximum number of attempts that call a model, including those during which the process dies. After
-# that many, the bot's fallback message is sent instead, because the visitor's message may be the
-# cause of the failures.
+# Maximum number of attempts, except postponed ones, but including those during which the process
+# dies. After that many, the bot's fallback message is sent, because the visitor's message may be
+# the cause of the failures.
 MOST_TRIES = 4
 
 SETTLE = prepared_delete(
@@ -87,6 +88,11 @@ def claim(worker: str, *, most: int) -> list[tuple[UUID, UUID]]:
     return taken
 
 
+def release(message_id: UUID, token: UUID) -> None:
+    """Release a claim whose task has not begun."""
+    OwedReply.objects.filter(pk=message_id, claim=token).update(claimed_until=Now())
+
+
 def confirm(message_id: UUID, token: UUID) -> Claim | None:
     """Start a reply that a dispatcher claimed. Returns None if the claim was lost or used."""
     return _begin(OwedReply.objects.filter(pk=message_id, claim=token))
@@ -108,7 +114,7 @@ def retry_later(claim: Claim) -> None:
 
 
 def postpone(claim: Claim) -> None:
-    """Release the claim without counting the attempt, because it could not even start."""
+    """Release the claim but do not count the attempt: the message is not to blame."""
     _held(claim).update(claimed_until=Now() + AGAIN_AFTER, begun=F("begun") - 1)
 
 

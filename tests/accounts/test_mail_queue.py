@@ -2,16 +2,18 @@
 
 import errno
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from io import BufferedIOBase
 from typing import Any, NoReturn
 
 import pytest
+from django.core.mail import EmailMessage
 from django.core.mail.backends.base import BaseEmailBackend
 from django.db import connection, connections
 from django.db.models import F
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts import mail_queue
@@ -22,6 +24,7 @@ from config.database.ids import new_id
 from tests.factories.accounts import AccountFactory
 from tests.patience import PATIENCE
 from tests.servers.mail import MailServer
+from tests.statements import READ_IN_ORDER
 
 pytestmark = pytest.mark.django_db
 BUSY, HANGS_UP, NEVER = b"451 try later\r\n", b"", b"550 no\r\n"
@@ -81,6 +84,7 @@ def test_a_rejected_email_is_retried_with_growing_delays_and_then_fails(
     assert send_all() == 1
     assert (stored(mail).state, mail.due_at, mail.tries) == ("FAILED", None, 5)
     assert not server.mails
+    assert not server.answers, "each attempt reaches the server"
 
 
 def test_an_unreachable_server_does_not_lose_an_email(settings: Any, mail: Mail) -> None:
@@ -148,23 +152,31 @@ def test_bad_emails_of_one_account_do_not_delay_other_accounts(server: MailServe
     assert Mail.objects.filter(account=bad, state="FAILED", tries=1).count() == 8
 
 
-def test_accounts_are_served_in_turn(mail: Mail) -> None:
+@pytest.mark.parametrize("limits", [range(1, 7), (2, 6)], ids=["one at a time", "together"])
+def test_accounts_are_served_in_turn(mail: Mail, limits: Iterable[int]) -> None:
     flood, others = AccountFactory(), [AccountFactory() for _ in range(3)]
     Mail.objects.all().delete()
     for account in [*[flood] * 50, *others]:
         Mail.objects.create(account=account, to="kim@example.com", subject="s", body="b")
-    claimed = [mail_id for most in (2, 2, 6) for mail_id, _ in mail_queue.claim(most)]
+    claimed = [mail_id for most in limits for mail_id, _ in mail_queue.claim(most)]
     accounts = [Mail.objects.get(pk=mail_id).account for mail_id in claimed]
     assert sorted(map(str, accounts)) == sorted(map(str, [*[flood] * 3, *others]))
 
 
 def test_the_next_email_is_found_through_an_index(mail: Mail) -> None:
-    due = Mail.objects.filter(due_at__isnull=False, due_at__lte=timezone.now())
-    plan = due.filter(account_id__gt=mail.account_id).order_by("account_id", "due_at", "id")
+    with CaptureQueriesContext(connection) as asked:
+        mail_queue.claim(1)
+    reading = [query["sql"] for query in asked if "ORDER BY" in query["sql"]]
+    assert any('"account_id" >' in sql for sql in reading)
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":  # make the plan independent of the statistics
-            cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
-    assert "mail_due_by_account" in plan[:1].explain()
+            cursor.execute(READ_IN_ORDER)
+        explain = "EXPLAIN " if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN "
+        for sql in reading:
+            cursor.execute(explain + sql)
+            plan = str(cursor.fetchall())
+            assert "mail_due_by_account" in plan
+            assert "Sort" not in plan and "B-TREE FOR ORDER BY" not in plan
 
 
 def test_old_finished_emails_are_deleted(mail: Mail, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,15 +257,36 @@ def test_a_late_task_with_a_lost_claim_sends_nothing(server: MailServer, mail: M
     assert not server.mails
 
 
-class WithoutDescriptors(BaseEmailBackend):
-    """An email backend that fails as if the process had run out of file descriptors."""
+class Short(BaseEmailBackend):
+    """An email backend that fails as if this machine lacked resources."""
+
+    error: Exception
 
     def send_messages(self, _: object) -> NoReturn:
-        raise OSError(errno.EMFILE, "Too many open files")
+        raise self.error
 
 
-def test_a_shortage_of_file_descriptors_does_not_count_as_a_try(settings: Any, mail: Mail) -> None:
-    settings.EMAIL_BACKEND = f"{__name__}.WithoutDescriptors"
+def check_not_tried(mail: Mail) -> None:
+    """Assert that an attempt to send an email was not counted, and that it is due again."""
     assert send_all() == 1
     assert (stored(mail).state, mail.tries, mail.claimed_until) == ("PENDING", 0, None)
     assert mail.due_at <= timezone.now()
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EMFILE, "Too many open files"), MemoryError()])
+def test_a_shortage_of_resources_does_not_count_as_a_try(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, mail: Mail, error: Exception
+) -> None:
+    settings.EMAIL_BACKEND = f"{__name__}.Short"
+    monkeypatch.setattr(Short, "error", error, raising=False)
+    check_not_tried(mail)
+
+
+def test_an_email_that_cannot_be_built_without_memory_does_not_fail(
+    monkeypatch: pytest.MonkeyPatch, mail: Mail
+) -> None:
+    def fail(_: EmailMessage) -> NoReturn:
+        raise MemoryError
+
+    monkeypatch.setattr(EmailMessage, "message", fail)
+    check_not_tried(mail)

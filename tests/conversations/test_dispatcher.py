@@ -3,29 +3,36 @@
 import os
 import re
 import signal
+import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
-from celery import shared_task
+from celery.concurrency.thread import TaskPool
 from django.db import OperationalError, connection
 from django.utils import timezone
 
 from accounts import mail_queue
 from accounts import tasks as account_tasks
 from accounts.models import Mail
+from config.database.ids import new_id
 from config.models import PeriodicWork
-from conversations.dispatcher import PERIODIC, Dispatcher, carry_out
+from conversations import dispatcher
+from conversations.dispatcher import PERIODIC, Dispatcher
+from conversations.models import OwedReply
+from conversations.services import owed_reply
 from tests.factories.accounts import AccountFactory
+from tests.factories.conversations import MessageFactory, ThreadFactory
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.patience import PATIENCE
 from tests.servers.forks import Forked
 from tests.servers.mail import MailServer
 from tests.servers.processes import Worker, wait_until
 from tests.servers.receiver import Receiver
+from tests.shortages import without_threads
 from webhooks import tasks as webhook_tasks
 from webhooks.engine import claims
 from webhooks.engine.queue import now
@@ -148,6 +155,26 @@ def test_a_task_that_begins_while_sending_is_off_releases_its_claim(
     assert not receiver.arrivals
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_that_stops_releases_the_claims_whose_tasks_have_not_begun() -> None:
+    Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
+    message, ended = MessageFactory(thread=ThreadFactory()), now() - timedelta(seconds=1)
+    OwedReply.objects.create(message=message, claim=new_id(), claimed_until=ended)
+    PeriodicWork.objects.add(PERIODIC)
+    pool, free = TaskPool(limit=1), threading.Event()
+    pool.apply_async(free.wait)
+    dispatcher = Dispatcher(1, pool)
+    for claim in (dispatcher.make_replies, dispatcher.send_mails, dispatcher.begin_periodic_work):
+        claim()
+    dispatcher.stopping.set()
+    dispatcher.start()
+    dispatcher.stop()
+    free.set()
+    pool.executor.shutdown()  # without canceling: a task whose claim was released does not run
+    assert len(owed_reply.claim("1", most=1)) == len(mail_queue.claim(1)) == 1
+    assert len(PeriodicWork.objects.claim()) == len(PERIODIC)
+
+
 class TestPeriodicWork:
     """The rows that schedule periodic work. Only one process at a time may claim a row."""
 
@@ -175,6 +202,14 @@ class TestPeriodicWork:
         PeriodicWork.objects.release(name, claim)
         assert len(PeriodicWork.objects.claim()) == 1
 
+    def test_it_is_claimed_again_after_the_clock_was_set_back(self) -> None:
+        PeriodicWork.objects.add(["sweep"])
+        long_after = timezone.now() + timedelta(days=365)
+        PeriodicWork.objects.update(due_at=long_after)
+        assert len(PeriodicWork.objects.claim()) == 1
+        PeriodicWork.objects.update(due_at=timezone.now(), claimed_until=long_after)
+        assert len(PeriodicWork.objects.claim()) == 1
+
 
 @pytest.mark.slow
 def test_a_hanging_dispatcher_ends_its_process(tmp_path: Path) -> None:
@@ -187,6 +222,21 @@ def test_a_worker_that_does_not_stop_in_time_ends_its_process(tmp_path: Path) ->
     process = Alone(tmp_path, length=600, patience=600, stopping=True)
     assert process.wait(PATIENCE) == os.EX_SOFTWARE
     assert "no round has finished" in process.err.read_text()
+
+
+def test_a_hanging_dispatcher_ends_its_process_even_if_no_thread_can_be_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Checking the database needs a thread."""
+
+    def die(reason: str) -> NoReturn:
+        raise SystemExit(reason)
+
+    monkeypatch.setattr(dispatcher.outage, "watched", True)
+    for name, value in (("ASK_EVERY", 1), ("STUCK_AFTER", 2), ("die", die)):
+        monkeypatch.setattr(dispatcher, name, value)
+    with without_threads(), pytest.raises(SystemExit, match="no round has finished"):
+        Dispatcher(8).watch()
 
 
 @pytest.mark.slow
@@ -259,16 +309,3 @@ def test_due_times_follow_the_clock_later_if_the_database_fails(
     assert moved(waiting) == 0
     dispatcher.follow_clock()
     assert moved(waiting) == pytest.approx(3600, abs=0.1)
-
-
-def test_an_unexpected_error_in_a_task_is_logged_with_its_name(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    @shared_task(name="stumble")
-    def stumble(number: str) -> float:
-        return 1 / int(number)
-
-    carry_out(stumble, "0")
-    assert "stumble failed" in caplog.text
-    assert "ZeroDivisionError" in caplog.text
-    assert all(record.bounded for record in caplog.records)  # hundreds of tasks may fail together

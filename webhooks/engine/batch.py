@@ -36,7 +36,8 @@ class Batch(Generic[Item, Answer]):
     skips all locked rows. The other items therefore wait only once, however many rows are locked.
 
     The thread waits up to `patience` seconds for more items, because writing many items costs
-    little more than writing one.
+    little more than writing one. If the thread cannot be started, the submitting thread writes the
+    item itself.
     """
 
     def __init__(self, write: Write[Item, Answer], *, patience: float) -> None:
@@ -48,12 +49,23 @@ class Batch(Generic[Item, Answer]):
     def __call__(self, item: Item) -> Answer:
         """Queue an item and wait until it is written. Returns its answer, or raises its error."""
         answer: Future[Answer] = Future()
-        self.waiting.put((item, answer))
+        if self._ensure_thread():
+            self.waiting.put((item, answer))
+        else:
+            self._write([(item, answer)])
+        return answer.result()
+
+    def _ensure_thread(self) -> bool:
+        """Start the thread unless it is running. Returns False if it cannot be started now."""
         with self.start:
             if self.thread is None:
-                self.thread = threading.Thread(target=self._run, name="batch", daemon=True)
-                self.thread.start()
-        return answer.result()
+                thread = threading.Thread(target=self._run, name="batch", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:
+                    return False
+                self.thread = thread
+        return True
 
     def _run(self) -> None:
         together = 0

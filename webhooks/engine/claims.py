@@ -30,8 +30,8 @@ START = timedelta(seconds=3)  # lifetime of a claim whose attempt has not begun
 # of the attempt's result can be retried.
 MARGIN = timedelta(seconds=20)
 WINDOW, WINDOWS = 128, 8  # endpoints read at a time (a window), and maximum windows per claim
-# Minimum and maximum number of due deliveries to read per endpoint and lane (see `Lane`). Between
-# these limits, it is twice the number that could start, because some may have to wait for other
+# Minimum and maximum number of due deliveries to read per endpoint and lane (see `Lane`). Within
+# these limits, twice as many are read as could start, because some may have to wait for other
 # deliveries of their threads.
 LEAST_READ, MOST_READ = 8, 64
 ENDPOINTS = NAMESPACE + 1  # namespace of the endpoints' advisory locks
@@ -63,7 +63,7 @@ NO_CLAIM: dict[str, Any] = {"claim": None, "claimed_by": "", "claimed_until": No
 
 freed = threading.Event()  # set whenever this process finishes an attempt
 _rotation = Rotation()
-_place = queue.NOBODY  # the last chatbot of the previous window
+_place = queue.BEFORE_ALL  # the last chatbot of the previous window
 
 
 def lease() -> timedelta:
@@ -90,10 +90,10 @@ def release(claimed: Iterable[Claimed]) -> None:
 def _choose(slots: Slots) -> list[tuple[Waiting, Candidate]]:
     """Choose deliveries that may start, from the next window of endpoints with such deliveries."""
     global _place
-    current_time, from_start = queue.now(), _place == queue.NOBODY
+    current_time, from_start = queue.now(), _place == queue.BEFORE_ALL
     for _ in range(WINDOWS):
         waiting, last = queue.window(_place, WINDOW, current_time)
-        _place = last or queue.NOBODY
+        _place = last or queue.BEFORE_ALL
         if able := [one for one in waiting if slots.admit(one)]:
             room = max(one.limit - one.in_flight for one in able)
             each = max(LEAST_READ, min(MOST_READ, 2 * room, 2 * slots.free // len(able)))
@@ -109,7 +109,7 @@ def _choose(slots: Slots) -> list[tuple[Waiting, Candidate]]:
 def _take(chosen: list[tuple[Waiting, Candidate]], worker: str, token: UUID) -> list[UUID]:
     """Claim the chosen deliveries that may still start and whose endpoints can be locked."""
     if connection.vendor != "postgresql":  # there is only one worker
-        return _write([one.delivery_id for _, one in chosen], worker, token)
+        return _take_on_sqlite([one.delivery_id for _, one in chosen], worker, token)
     in_flight = Counter[UUID]()  # chosen so far, by endpoint
     most = []  # for each delivery: how many attempts to its endpoint may already be in flight
     for one, _ in chosen:
@@ -130,7 +130,7 @@ def _take(chosen: list[tuple[Waiting, Candidate]], worker: str, token: UUID) -> 
     return [one.delivery_id for _, one in chosen if one.delivery_id in taken]
 
 
-def _write(ids: list[UUID], worker: str, token: UUID) -> list[UUID]:
+def _take_on_sqlite(ids: list[UUID], worker: str, token: UUID) -> list[UUID]:
     time = queue.now()
     free = Delivery.objects.filter(pk__in=ids, claim=None, starts_at__lte=time)
     taken = free.update(claim=token, claimed_by=worker, claimed_until=time + START)

@@ -5,9 +5,9 @@ the database nor a clock. It never skips an attempt, because the schedule is par
 with receivers. Instead, three rules keep slots free for healthy endpoints:
 
 1. Each endpoint has a limit on its attempts in flight, across all workers (see `health`).
-2. Slow endpoints, which have never been tried or whose last attempt timed out, share at most half
-   of a worker's slots. An endpoint that already holds more slots than are still free gets no
-   further slot, whether it is slow or not.
+2. Slow endpoints (never tried, or timed out at the last attempt) share at most half of a worker's
+   slots. An endpoint that already holds more slots than are still free gets no further slot,
+   whether it is slow or not.
 3. The account with the fewest attempts in flight goes first and, within that account, the endpoint
    with the fewest.
 """
@@ -138,8 +138,8 @@ class Rotation:
         # Keep the waiting endpoints and their accounts. If they were forgotten, they would rank as
         # the least recently served.
         if len(self._served) > REMEMBERED:
-            there = {one for each in waiting for one in (each.account_id, each.chatbot_id)}
-            self._served = Counter({one: self._served[one] for one in there & set(self._served)})
+            kept = {pk for one in waiting for pk in (one.account_id, one.chatbot_id)}
+            self._served = Counter({pk: self._served[pk] for pk in kept & self._served.keys()})
 
 
 def _next(one: Waiting, threads: set[UUID], slots: Slots) -> Candidate | None:

@@ -34,9 +34,9 @@ def changed(tried: int, failing: int, leave_locked: bool) -> "QuerySet[Endpoint]
     records are out of date. `tried` and `failing` are the sizes of the two lists of ids.
     """
     chatbot = Chatbot._meta.pk
-    known = Q(failing_since=None, timed_out=False, attempts_limit=MOST)
-    known &= Q(last_success_at__gt=Given("fresh", DateTimeField()))
-    needed = ~known
+    up_to_date = Q(failing_since=None, timed_out=False, attempts_limit=MOST)
+    up_to_date &= Q(last_success_at__gt=Given("fresh", DateTimeField()))
+    needed = ~up_to_date
     if failing:
         needed |= Q(chatbot__pk__in=among("failing", chatbot, failing))
     rows = Endpoint.objects.filter(needed, chatbot__pk__in=among("tried", chatbot, tried))

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from config.metrics import Counter, Histogram
-from config.outbound.failures import Reason
+from config.outbound.failures import Reason, class_of
 from webhooks.engine.work import Result, Work
 from webhooks.models.delivery import State
 from webhooks.models.reason import Refusal
@@ -42,7 +42,7 @@ for known in (State.SUCCESS, State.FAILED):
 def attempt_ended(result: Result, state: State) -> None:
     """Count an attempt whose result was stored, and its delivery if the delivery has ended."""
     code = result.outcome and result.outcome.response_code
-    ATTEMPTS.labels(f"{code // 100}xx" if code else result.reason).inc()
+    ATTEMPTS.labels(f"{class_of(code)}xx" if code else result.reason).inc()
     if state in (State.SUCCESS, State.FAILED):
         ENDED.labels(state).inc()
 
@@ -60,6 +60,6 @@ def attempt_begins(late: timedelta) -> None:
 
 
 def request_leaves(work: Work) -> None:
-    """Measure the time since an event was recorded, if this is the first request for it."""
+    """Measure the time since a first attempt was due, each time its request is sent."""
     if work.number == 1 and not work.once:
         ARRIVAL.observe(work.seconds_since_due())

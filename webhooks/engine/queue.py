@@ -1,8 +1,8 @@
 """Read waiting and running deliveries, at a cost that does not depend on the queue's length.
 
 The statements find a chatbot's deliveries only through the columns `waiting_of` and `running_of`,
-each of which has one index. No other index can serve these statements, so PostgreSQL's choice of an
-index does not depend on its statistics.
+each of which has one index. No other condition names a chatbot, so PostgreSQL always uses these
+indexes, whatever its statistics say.
 """
 
 import json
@@ -19,7 +19,7 @@ from webhooks.models import Delivery
 from webhooks.models.delivery import Lane
 
 SUSPECT = 2  # interruptions after which a delivery is suspected of killing workers
-NOBODY = UUID(int=0)  # sorts before every chatbot
+BEFORE_ALL = UUID(int=0)  # sorts before every chatbot
 
 # Each subquery follows the order of an index, so PostgreSQL reads only one row for each, whatever
 # its statistics say.
@@ -72,7 +72,7 @@ CROSS JOIN LATERAL ({DUE.format(columns=COLUMNS, chatbot="e.id")}) AS due"""  # 
 EMBEDDED = f"""SELECT e.value, d.{COLUMNS} FROM json_each(%s) AS e CROSS JOIN {LANES}
 JOIN webhooks_delivery d ON d.id IN ({DUE.format(columns="id", chatbot="e.value")})"""  # noqa: S608
 
-MINE = f"""
+RUNNING = f"""
 SELECT d.chatbot_id, d.account_id, COUNT(*), {SLOW} AS slow,
        SUM(CASE WHEN d.interruptions >= %s THEN 1 ELSE 0 END)
 FROM webhooks_delivery d LEFT JOIN webhooks_endpoint e ON e.chatbot_id = d.chatbot_id
@@ -121,7 +121,7 @@ def running(worker: str) -> list[Running]:
     """Count a worker's claimed deliveries, by endpoint."""
     return [
         Running(_id(chatbot), _id(account), count, bool(slow), int(suspects))
-        for chatbot, account, count, slow, suspects in rows(MINE, SUSPECT, worker)
+        for chatbot, account, count, slow, suspects in rows(RUNNING, SUSPECT, worker)
     ]
 
 

@@ -1,4 +1,4 @@
-"""Recover from faults: dead workers, expired claims, a changed clock.
+"""Recover from faults: dead workers, expired claims, a changed clock, a restored backup.
 
 A delivery is taken over only if its claim has not changed since the row was read.
 """
@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 
 from config.database.locks import left_if_locked, unlocked, update_unlocked
 from webhooks.engine import metrics
@@ -22,7 +22,8 @@ from webhooks.models.reason import Refusal
 # Includes the condition of the index `delivery_claimed` (`claimed_by > ''`), because the database
 # uses this index only for queries that include it
 HELD = Q(claimed_by__gt="", claim__isnull=False)
-INTERRUPTIONS = 3  # after this many, the delivery itself is assumed to be the cause
+BATCH = 1_000  # deliveries given up in one transaction
+INTERRUPTIONS = 3  # interruptions after which the delivery itself is assumed to be their cause
 
 logger = logging.getLogger(__name__)
 
@@ -35,36 +36,35 @@ def claimers() -> set[str]:
         return set(held.values_list("claimed_by", flat=True).distinct())
 
 
-def take_over(dead: set[str]) -> int:
-    """Release the claims of dead workers, and claims that have expired.
+def take_over(dead: set[str], *, expired: bool = True) -> None:
+    """Release the claims of dead workers and, if `expired` is true, claims that have expired.
 
     An attempt that had begun is marked as interrupted and repeated immediately, under the same
-    number. The third interruption makes the delivery FAILED. Returns how many claims expired
-    before an attempt began, not counting those of dead workers.
+    number. The third interruption makes the delivery FAILED.
     """
     current_time = now()
-    gone = Q(claimed_by__in=dead) | Q(claimed_until__lt=current_time)
+    gone = Q(claimed_by__in=dead)
+    if expired:
+        gone |= Q(claimed_until__lt=current_time)
     with transaction.atomic():
         keep_to_indexes()
         held = Delivery.objects.filter(HELD, gone).defer("body")
         rows = list(unlocked(held))  # a locked row is taken over later
-    if not rows:
-        return 0
-    begun = {
-        attempt.delivery_id: attempt
-        for attempt in Attempt.objects.filter(delivery__in=rows, status=State.PENDING)
-    }
+    pending = Attempt.objects.filter(delivery__in=rows, status=State.PENDING)
+    begun = {attempt.delivery_id: attempt for attempt in pending}
     for row in rows:
         with left_if_locked(f"the takeover of delivery {row.pk}"):
             _free(row, begun.get(row.pk), current_time)
-    return len([row for row in rows if row.pk not in begun and row.claimed_by not in dead])
 
 
 def release_all(worker: str) -> None:
     """Release a stopping worker's claims whose attempts have not begun."""
-    # Locked rows are skipped, because their attempts are beginning.
-    rows = Delivery.objects.filter(HELD, claimed_by=worker)
-    update_unlocked(rows.filter(claimed_until__lte=now() + START), **NO_CLAIM)
+    # An attempt that is just beginning has either locked its delivery or already extended its
+    # claim, so it is not affected. An attempt whose result cannot be stored may have a claim that
+    # is about to expire, so attempts that have begun are excluded explicitly.
+    rows = Delivery.objects.filter(HELD, claimed_by=worker, claimed_until__lte=now() + START)
+    begun = Attempt.objects.filter(delivery=OuterRef("pk"), status=State.PENDING)
+    update_unlocked(rows.filter(~Exists(begun)), **NO_CLAIM)
 
 
 def follow_clock(jump: timedelta, *, since: float) -> None:
@@ -72,7 +72,7 @@ def follow_clock(jump: timedelta, *, since: float) -> None:
 
     `since` is the monotonic time at which the clock was last known to be unchanged. Due times set
     after that, and leases of attempts begun after that, may already use the new clock and are left
-    unchanged. On PostgreSQL the engine uses the database's clock, and this function is not called.
+    unchanged. On PostgreSQL, the engine uses the database's clock and never calls this function.
     """
     current_time = now()
     lately = (current_time - timedelta(seconds=time.monotonic() - since), current_time)
@@ -87,12 +87,49 @@ def follow_clock(jump: timedelta, *, since: float) -> None:
         old.update(claimed_until=F("claimed_until") + jump)
 
 
+def give_up() -> None:
+    """Mark every due delivery as FAILED without sending it. No worker may be running.
+
+    Each delivery gets a failed attempt that records the reason, because the last attempt of every
+    FAILED delivery must have failed. The delivery can still be retried. See "Backup" in
+    docs/deployment.md.
+    """
+    due = Delivery.objects.filter(due_at__isnull=False).order_by("pk")
+    while rows := list(due.only("attempts_count")[:BATCH]):
+        current_time = now()
+        # Any: column values of many types
+        ended: dict[str, Any] = {"reason": Refusal.GIVEN_UP, "finished_at": current_time}
+        with transaction.atomic():
+            begun = Attempt.objects.filter(delivery__in=rows, finished_at=None)
+            begun.update(status=State.RETRYING, interrupted=True, **ended)
+            Attempt.objects.bulk_create(
+                Attempt(
+                    delivery=row,
+                    number=row.attempts_count + 1,
+                    status=State.FAILED,
+                    started_at=current_time,
+                    **ended,
+                )
+                for row in rows
+            )
+            Delivery.objects.filter(pk__in=[row.pk for row in rows]).update(
+                state=State.FAILED,
+                due_at=None,
+                attempts_count=F("attempts_count") + 1,
+                last_code=None,
+                last_ms=None,
+                last_reason=Refusal.GIVEN_UP,
+                last_detail="",
+                updated_at=current_time,
+                **NO_CLAIM,
+            )
+
+
 def _free(row: Delivery, attempt: Attempt | None, current_time: datetime) -> None:
-    with transaction.atomic():
-        if attempt:
-            _interrupt(row, attempt, current_time)
-        else:
-            Delivery.objects.filter(pk=row.pk, claim=row.claim).update(**NO_CLAIM)
+    if attempt:
+        _interrupt(row, attempt, current_time)
+    else:
+        Delivery.objects.filter(pk=row.pk, claim=row.claim).update(**NO_CLAIM)
 
 
 def _interrupt(row: Delivery, attempt: Attempt, current_time: datetime) -> None:
@@ -110,19 +147,20 @@ def _interrupt(row: Delivery, attempt: Attempt, current_time: datetime) -> None:
             "last_reason": reason,
             "last_detail": "",
         }
-    ours = Delivery.objects.filter(pk=row.pk, claim=row.claim).update(
-        interruptions=row.interruptions + 1,
-        updated_at=current_time,
-        **columns,
-        **NO_CLAIM,
-    )
-    if not ours:
-        return
-    Attempt.objects.filter(pk=attempt.pk).update(
-        status=State.FAILED if last else State.RETRYING,
-        interrupted=True,
-        reason=reason,
-        finished_at=current_time,
-    )
+    with transaction.atomic():
+        ours = Delivery.objects.filter(pk=row.pk, claim=row.claim).update(
+            interruptions=row.interruptions + 1,
+            updated_at=current_time,
+            **columns,
+            **NO_CLAIM,
+        )
+        if not ours:
+            return
+        Attempt.objects.filter(pk=attempt.pk).update(
+            status=State.FAILED if last else State.RETRYING,
+            interrupted=True,
+            reason=reason,
+            finished_at=current_time,
+        )
     metrics.attempt_interrupted(last=last)
     logger.warning("delivery %s: attempt %s was interrupted", row.pk, attempt.number)

@@ -25,7 +25,7 @@ from django.utils import timezone
 
 from config.database.ids import new_id
 from config.database.lengths import SHORT
-from config.database.locks import RowLocked, insist, update_unlocked
+from config.database.locks import RowLocked, insist, is_lock_timeout, update_unlocked
 from config.database.prepared import (
     Given,
     Update,
@@ -37,7 +37,7 @@ from config.database.prepared import (
     update_each,
 )
 from webhooks.engine import claims, health, metrics
-from webhooks.engine.batch import Batch, concerns_one_item
+from webhooks.engine.batch import Batch
 from webhooks.engine.claims import NO_CLAIM, lease
 from webhooks.engine.queue import now
 from webhooks.engine.work import Claimed, Result, Target, Work
@@ -78,9 +78,10 @@ BEGUN = prepared(
         "chatbot__endpoint__sealed_secret",
         "chatbot__endpoint__is_active",
         "account__webhooks_enabled",
+        "chatbot__erased_at",
     )
 )
-MINE = prepared(
+LOCK = prepared(
     lambda size, leave_locked: (
         Delivery.objects.filter(pk__in=among("id", ID, size))
         .select_for_update(skip_locked=leave_locked)
@@ -100,7 +101,7 @@ def confirm(claimed: Claimed, *, worker: str) -> Work | None:
     try:
         return _confirm((claimed, worker))
     except OperationalError as error:
-        if not concerns_one_item(error):
+        if not is_lock_timeout(error):
             raise
         return None
 
@@ -108,8 +109,8 @@ def confirm(claimed: Claimed, *, worker: str) -> Work | None:
 def settle(work: Work, result: Result) -> bool:
     """Record the result of an attempt. Returns False if the claim no longer holds.
 
-    Retries while a row is locked or the database is unavailable, until the claim expires. Then
-    raises the database error.
+    Retries while a row is locked or the database is unavailable. Once the claim has expired, raises
+    the database error, except during an outage if the worker has not been asked to stop.
     """
     return _insist(work, lambda: _settle((work, result)))
 
@@ -122,8 +123,8 @@ def give_back(work: Work) -> bool:
 
     def undo() -> bool:
         with transaction.atomic():
-            held = Delivery.objects.filter(pk=work.delivery_id, claim=work.claim)
-            if ours := held.update(**NO_CLAIM):
+            row = Delivery.objects.filter(pk=work.delivery_id, claim=work.claim)
+            if ours := row.update(**NO_CLAIM):
                 Attempt.objects.filter(pk=work.attempt_id).delete()
         return bool(ours)
 
@@ -145,7 +146,7 @@ def retry(delivery_ids: Iterable[UUID], *, by: str, due_at: datetime | None = No
 
 
 def _insist(work: Work, write: Callable[[], bool]) -> bool:
-    """Retry a failing write until the claim expires."""
+    """Retry a failing write for as long as `settle` says."""
     until = work.begun + lease().total_seconds()
     what = f"delivery {work.delivery_id}"
     return insist(write, until=until, what=what, while_stopping=True)
@@ -193,17 +194,18 @@ def _confirm_all(
 def _read_begun(ids: list[UUID], token: UUID, started_at: datetime) -> Iterator[tuple[Work, str]]:
     size, some = listed("id", ids)
     rows = BEGUN.rows(size, claim=token, **some)
-    for pk, chatbot, ended, body, is_test, state, by, due, url, secret, is_active, paid in rows:
+    for pk, bot, ended, body, is_test, state, by, due, url, secret, active, paid, erased in rows:
         once = is_test or state == State.FAILED
+        deleted = url is None or erased  # an erased chatbot keeps its webhook for a while
         work = Work(
             delivery_id=pk,
             claim=token,
             attempt_id=new_id(),
-            chatbot_id=chatbot,
+            chatbot_id=bot,
             number=ended + 1,
             once=once,
             body=bytes(body),
-            target=Target(url, secret, is_active, paid) if url is not None else None,
+            target=None if deleted else Target(url, secret, active, paid),
             late=started_at - due if due else timedelta(0),
         )
         yield work, by if once else ""
@@ -222,33 +224,32 @@ def _settle_all(
         ended_at = now()
         ids = [work.delivery_id for work, _ in asked]
         size, some = listed("id", ids)
-        mine = {pk: state for pk, *state in MINE.rows(size, leave_locked, **some)}
-        rest = Delivery.objects.filter(pk__in=ids).exclude(pk__in=mine)
-        locked = set(rest.values_list("pk", flat=True)) if leave_locked else ()
-        known = [mine.get(pk, [None, 0]) for pk in ids]
-        ours = [claim == work.claim for (work, _), (claim, _) in zip(asked, known, strict=True)]
-        ended = [
-            (work, result if length else result.without_content())
-            for (work, result), (claim, length) in zip(asked, known, strict=True)
-            if claim == work.claim
-        ]
+        rows = {pk: (claim, length) for pk, claim, length in LOCK.rows(size, leave_locked, **some)}
+        others = Delivery.objects.filter(pk__in=ids).exclude(pk__in=rows)
+        skipped = set(others.values_list("pk", flat=True)) if leave_locked else set()
+        ended = []
+        for work, result in asked:
+            claim, length = rows.get(work.delivery_id, (None, 0))
+            if claim == work.claim:
+                ended.append((work, result if length else result.without_content()))
         update_each(Delivery, {w.delivery_id: _delivery_columns(w, r, ended_at) for w, r in ended})
         update_each(Attempt, {w.attempt_id: _attempt_columns(w, r, ended_at) for w, r in ended})
         health.record(ended, ended_at, leave_locked=leave_locked)
     claims.freed.set()
     for work, result in ended:
         metrics.attempt_ended(result, _next(work, result, ended_at)[0])
-    answers: list[bool | Exception] = []
-    for (work, _), is_ours in zip(asked, ours, strict=True):
-        if work.delivery_id in locked:
-            answers.append(RowLocked("another session has locked its row"))
-            continue
-        if not is_ours:
-            logger.warning(
-                "delivery %s was settled too late; nothing was changed", work.delivery_id
-            )
-        answers.append(is_ours)
-    return answers
+    settled = {work.attempt_id for work, _ in ended}
+    return [_answer(work, settled=settled, skipped=skipped) for work, _ in asked]
+
+
+def _answer(work: Work, *, settled: set[UUID], skipped: set[UUID]) -> bool | Exception:
+    """Return the answer of `_settle_all` for one attempt."""
+    if work.delivery_id in skipped:
+        return RowLocked("another session has locked its row")
+    if work.attempt_id in settled:
+        return True
+    logger.warning("delivery %s was settled too late; nothing was changed", work.delivery_id)
+    return False
 
 
 def _next(work: Work, result: Result, ended_at: datetime) -> tuple[State, datetime | None]:

@@ -38,8 +38,8 @@ class Work:
     number: int
     once: bool  # a test dispatch or a manual retry: no automatic retry follows
     body: bytes = field(repr=False)
-    target: Target | None  # None: the webhook was deleted
-    late: timedelta = timedelta(0)  # time from when the attempt was due until it began
+    target: Target | None  # None: webhook or chatbot deleted
+    late: timedelta = timedelta(0)  # how long after its due time the attempt began
     begun: float = field(default_factory=time.monotonic)
 
     def seconds_since_due(self) -> float:

@@ -60,7 +60,7 @@ class Cursor(base.SQLiteCursorWrapper):
 
     database: "DatabaseWrapper"
 
-    def execute(self, query: str, params: Any = None) -> Any:  # Any: as in the base class
+    def execute(self, query: str, params: Any = None) -> Any:  # Any: Django's are unannotated
         """Run a statement. A write outside a transaction acquires the write lock."""
         if not self._is_single_write(query):
             return super().execute(query, params)
@@ -169,8 +169,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def acquire_write_lock(self, timeout: float | None = None) -> None:
         """Wait for the write lock. Raises OperationalError after `timeout` seconds.
 
-        Without `timeout`, the database's timeout applies. On the event loop's thread, the request's
-        remaining time applies instead, and MustWait is raised when it runs out.
+        Without `timeout`, the database's timeout applies. On the thread that takes requests, the
+        request's remaining time applies instead, and MustWait is raised when it runs out.
         """
         name, options = str(self.settings_dict["NAME"]), self.settings_dict["OPTIONS"]
         left = inline.left() if timeout is None else None

@@ -21,7 +21,7 @@ pytestmark = [
 ]
 
 
-LONGEST_WAIT = 1.0  # seconds, for a machine under load
+LONGEST_WAIT = 1.0  # seconds that a writer may wait, even on a busy machine
 
 
 class BusyProcess(Process):

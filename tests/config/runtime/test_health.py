@@ -50,7 +50,8 @@ def read_only() -> Iterator[None]:
         try:
             yield
         finally:
-            cursor.execute("SET default_transaction_read_only = off")
+            if not cursor.connection.closed:  # a failed write closes it
+                cursor.execute("SET default_transaction_read_only = off")
 
 
 @pytest.mark.django_db(transaction=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.staticfiles import finders
 from django.templatetags.static import static
 
 from config.runtime import static_files
@@ -35,6 +36,12 @@ def test_files_are_collected_once_with_hashed_names_and_compressed(folder: Path)
     assert not (folder / name).exists()  # the files are not collected twice
 
 
+def test_our_own_files_are_found_only_once() -> None:
+    for path in (ROOT / "config" / "static").rglob("*.css"):
+        name = path.relative_to(ROOT / "config" / "static")
+        assert finders.find(str(name), find_all=True) == [str(path)]
+
+
 def test_a_folder_that_cannot_be_filled_leaves_the_files_uncompressed(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -45,7 +52,7 @@ def test_a_folder_that_cannot_be_filled_leaves_the_files_uncompressed(
     assert static("pages/admin.css") == "/static/pages/admin.css"
 
 
-def test_the_version_follows_the_packages_and_the_files(tmp_path: Path) -> None:
+def test_the_version_changes_with_the_packages_and_the_files(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "config" / "static", tmp_path / "config" / "static")
     (tmp_path / "requirements").mkdir()
     lock = tmp_path / "requirements" / "base.txt"

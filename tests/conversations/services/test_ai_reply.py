@@ -159,7 +159,9 @@ def test_a_fallback_is_not_part_of_the_history_in_a_prompt(asked: ModelServer, s
     assert prompted(asked) == ["one", "two", "fine", "three"]
 
 
-def test_a_long_message_does_not_silence_its_thread(asked: ModelServer, send: Send) -> None:
+def test_a_message_that_is_too_long_does_not_prevent_later_replies(
+    asked: ModelServer, send: Send
+) -> None:
     too_long = failing(400, {"code": "context_length_exceeded"})
 
     def limited(arrival: Arrival) -> Any:

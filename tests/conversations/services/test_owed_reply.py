@@ -26,6 +26,7 @@ from tests.factories.accounts import UserFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory
 from tests.patience import PATIENCE
 from tests.servers.behaviors import answer
+from tests.servers.locks import waits_for_a_lock
 from tests.servers.model import ModelServer
 from tests.servers.model import replying as replying_by
 from tests.servers.processes import wait_until
@@ -33,7 +34,6 @@ from tests.servers.processes import wait_until
 pytestmark = pytest.mark.proves("Threads and messages")
 FALLBACK = "Please ask again later."
 ON_SERVERS = pytest.mark.skipif(django_settings.EMBEDDED, reason="SQLite has one writer at a time")
-WAITS = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = %s"
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def work() -> None:
         tasks.make_reply(str(message_id), str(token))
 
 
-def test_a_repeated_task_makes_one_reply(model: ModelServer, thread: Thread) -> None:
+def test_a_repeated_task_generates_one_reply(model: ModelServer, thread: Thread) -> None:
     message = owed(thread)
     [(message_id, token)] = owed_reply.claim("1", most=8)
     assert owed_reply.claim("2", most=8) == []
@@ -230,7 +230,7 @@ def test_a_shortage_of_file_descriptors_is_not_a_failure_of_the_model(
 def test_a_reply_waits_for_no_lock_of_another_account(
     model: ModelServer, send: Send, thread: Thread
 ) -> None:
-    """Meanwhile, another account's reply from the same model is stored but not yet committed."""
+    """Another account's reply from the same model is stored but not yet committed."""
     other = ThreadFactory()
     GeneralSettings.objects.update(llm_model=LlmModel.objects.get(title="Real"))
     message = MessageFactory(thread=other)
@@ -272,8 +272,7 @@ def test_a_reply_is_not_lost_if_its_model_is_deleted_while_it_is_stored(
             with transaction.atomic(), connection.cursor() as cursor:
                 cursor.execute("LOCK TABLE webhooks_endpoint IN ACCESS EXCLUSIVE MODE")
                 locked.set()
-                name = connection.settings_dict["NAME"]
-                wait_until(lambda: cursor.execute(WAITS, [name]) or cursor.fetchone())
+                wait_until(waits_for_a_lock)
                 GeneralSettings.objects.update(llm_model=None)
                 cursor.execute("DELETE FROM chatbots_llmmodel WHERE title = 'Real'")
         finally:

@@ -8,8 +8,8 @@ from webhooks.engine.post import Outcome, post
 SECRET = "sixteen-letters!"
 BODY = '{"event":"NEW_LEAD","data":{"chatbotName":"Grüße"}}'.encode()
 AMPLE = 30.0  # seconds, for attempts that should not time out
-# Extra seconds for a busy machine. A slow receiver that is not cut off takes longer than this, so
-# the check still notices a timeout that does not work.
+# Extra seconds for a busy machine. If the timeout does not work, a slow receiver takes longer than
+# this, so the check still fails.
 SLACK = 10.0
 
 

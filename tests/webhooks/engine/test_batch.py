@@ -7,6 +7,7 @@ import pytest
 from django.db import DataError, OperationalError
 
 from tests.patience import PATIENCE
+from tests.shortages import without_threads
 from webhooks.engine.batch import Batch
 
 
@@ -67,3 +68,11 @@ def test_an_error_of_the_whole_batch_is_raised_and_the_next_write_succeeds() -> 
     with pytest.raises(OperationalError):
         batch("x")
     assert batch("x") == "well"
+
+
+def test_an_item_is_written_even_if_no_thread_can_be_started() -> None:
+    batch = Batch(lambda items, *, leave_locked: [item * 2 for item in items], patience=0.01)
+    with without_threads():
+        assert batch(1) == 2
+    assert batch(2) == 4
+    assert batch.thread is not None

@@ -1,9 +1,11 @@
 """Claims on deliveries, and the order in which deliveries start."""
 
 from datetime import datetime, timedelta
+from typing import NoReturn
 from uuid import UUID, uuid4
 
 import pytest
+from django.db import OperationalError, connection
 from django.utils import timezone
 
 from config.database.ids import new_id
@@ -39,10 +41,28 @@ class TestClaims:
         assert schedule.confirm(Claimed(delivery.pk, uuid4()), worker=ME) is None
         assert schedule.confirm(Claimed(uuid4(), uuid4()), worker=ME) is None
 
-    def test_two_workers_never_claim_the_same_delivery(self, endpoint: Endpoint) -> None:
+    def test_the_limit_of_an_endpoint_spans_all_workers(self, endpoint: Endpoint) -> None:
         DeliveryFactory.create_batch(12, chatbot=endpoint.chatbot)
         mine, others = claims.claim(ME, slots=6), claims.claim(OTHER, slots=32)
-        assert (len(mine), len(others)) == (4, 4), "the limit of an endpoint spans all workers"
+        assert (len(mine), len(others)) == (4, 4)
+
+    def test_two_workers_never_claim_the_same_delivery(
+        self, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The other worker claims deliveries that this one has chosen but not yet taken."""
+        choose, others = claims._choose, []
+        DeliveryFactory.create_batch(12, chatbot=endpoint.chatbot)
+
+        def choose_before_the_other_claims(slots: Slots) -> list[tuple[Waiting, Candidate]]:
+            chosen = choose(slots)
+            monkeypatch.setattr(claims, "_choose", choose)
+            others.extend(claims.claim(OTHER, slots=2))
+            return chosen
+
+        monkeypatch.setattr(claims, "_choose", choose_before_the_other_claims)
+        mine = claims.claim(ME, slots=6)
+        assert mine
+        assert others
         assert not {one.delivery_id for one in mine} & {one.delivery_id for one in others}
 
     @pytest.mark.parametrize("state", ["PENDING", "RETRYING", "FAILED"])
@@ -66,7 +86,7 @@ class TestClaims:
         self, delivery: Delivery
     ) -> None:
         [late] = begin(OTHER)
-        assert recovery.take_over({OTHER}) == 0
+        recovery.take_over({OTHER})
         interrupted = delivery.attempts.get()
         assert (interrupted.interrupted, interrupted.status) == (True, "RETRYING")
         assert stored(delivery)["state"] == "PENDING"
@@ -109,10 +129,29 @@ class TestClaims:
         assert (now["attempts_count"], now["last_code"], now["last_ms"]) == (2, None, None)
         assert (now["last_reason"], now["answer_class"]) == (Refusal.INTERRUPTED_TOO_OFTEN, 0)
 
+    def test_an_interruption_that_cannot_be_stored_is_not_reported(
+        self,
+        delivery: Delivery,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        def fail() -> NoReturn:
+            connection.rollback()
+            raise OperationalError("database or disk is full")
+
+        begin(OTHER)
+        row, interrupted = Delivery.objects.get(), delivery.attempts.get()
+        with monkeypatch.context() as patch, pytest.raises(OperationalError):
+            patch.setattr(connection, "_commit", fail)
+            recovery._free(row, interrupted, timezone.now())
+        assert "was interrupted" not in caplog.text
+        recovery.take_over({OTHER})
+        assert "attempt 1 was interrupted" in caplog.text
+
     def test_a_live_worker_keeps_its_claims(self, delivery: Delivery) -> None:
         begin(OTHER)
         before = stored(delivery)
-        assert recovery.take_over(set()) == 0
+        recovery.take_over(set())
         assert stored(delivery) == before
 
     def test_an_expired_lease_frees_even_a_live_workers_delivery(self, delivery: Delivery) -> None:
@@ -127,10 +166,10 @@ class TestClaims:
     ) -> None:
         monkeypatch.setattr(claims, "START", timedelta(minutes=10))
         claims.claim(ME, slots=8)
-        assert recovery.take_over(set()) == 0, "the task may not have run yet"
-        assert stored(delivery)["claim"] is not None
+        recovery.take_over(set())
+        assert stored(delivery)["claim"] is not None, "the task may not have run yet"
         Delivery.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
-        assert recovery.take_over(set()) == 1, "the claim expired before the attempt began"
+        recovery.take_over(set())
         assert run() == 1
 
     def test_a_stopping_worker_releases_the_deliveries_that_it_has_not_begun(
@@ -142,6 +181,15 @@ class TestClaims:
         recovery.release_all(ME)
         assert stored(Delivery(pk=one.delivery_id))["claim"] is not None
         assert stored(Delivery(pk=other.delivery_id))["claim"] is None
+
+    def test_a_stopping_worker_keeps_an_attempt_whose_lease_ends_soon(
+        self, delivery: Delivery
+    ) -> None:
+        [work] = begin()
+        Delivery.objects.update(claimed_until=timezone.now() + timedelta(seconds=2))
+        recovery.release_all(ME)
+        assert schedule.settle(work, attempt.send(work))
+        assert states(delivery) == [(1, "SUCCESS")]
 
 
 class TestOrder:

@@ -39,12 +39,12 @@ def statements(endpoint: Endpoint) -> dict[str, tuple[str, tuple[Any, ...], set[
     heads = (queue.ON_SERVER, (chatbots, due, 8))
     if settings.EMBEDDED:
         heads = (queue.EMBEDDED, (f'["{endpoint.chatbot_id.hex}"]', due, 8))
-    window = (queue.sql_id(queue.NOBODY), 128, due)
+    window = (queue.sql_id(queue.BEFORE_ALL), 128, due)
     return {
         "glance": (queue.GLANCE, (), {"delivery_due", "delivery_newest"}),
         "window": (queue.WINDOW, window, WAITING),
         "due": (*heads, WAITING),
-        "running": (queue.MINE, (2, "1"), {"delivery_claimed"}),
+        "running": (queue.RUNNING, (2, "1"), {"delivery_claimed"}),
     }
 
 

@@ -10,6 +10,7 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
+from chatbots.services.chatbot import erase_chatbot
 from config.outbound import transport
 from config.outbound.failures import Reason
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
@@ -106,10 +107,8 @@ def test_a_pending_attempt_is_in_the_log_while_it_runs(delivery: Delivery) -> No
     ("change", "refusal"),
     [
         (lambda endpoint: endpoint.delete(), Refusal.WEBHOOK_DELETED),
-        (
-            lambda endpoint: type(endpoint).objects.update(is_active=False),
-            Refusal.SWITCHED_OFF,
-        ),
+        (lambda endpoint: erase_chatbot(endpoint.chatbot), Refusal.WEBHOOK_DELETED),
+        (lambda _: Endpoint.objects.update(is_active=False), Refusal.SWITCHED_OFF),
         (
             lambda endpoint: type(endpoint.chatbot.account).objects.update(webhooks_enabled=False),
             Refusal.ADD_ON_LOST,
@@ -151,8 +150,8 @@ def test_a_forbidden_address_is_an_attempt_with_a_clear_error(
     run()
     made, now = delivery.attempts.get(), stored(delivery)
     assert (made.number, made.status, made.url, made.response_code) == (1, "RETRYING", url, None)
-    assert (made.reason, made.detail) == (reason, detail)
-    assert (now["last_reason"], now["last_detail"]) == (reason, detail)
+    assert (made.reason, made.detail[: len(detail)]) == (reason, detail)
+    assert (now["last_reason"], now["last_detail"]) == (reason, made.detail)
     assert (now["state"], now["due_at"]) == ("RETRYING", made.finished_at + timedelta(seconds=600))
 
 
@@ -328,7 +327,7 @@ class TestClock:
         assert leases.get().claimed_until > timezone.now()
 
     @pytest.mark.parametrize("seconds", [10, -10, -20, 0.5, -0.5])
-    def test_a_small_step_moves_only_times_that_were_written_before_it(
+    def test_a_small_clock_change_moves_only_times_that_were_written_before_it(
         self, endpoint: Endpoint, seconds: float
     ) -> None:
         jump, long_ago = timedelta(seconds=seconds), timezone.now() - timedelta(minutes=10)
