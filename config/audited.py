@@ -27,11 +27,12 @@ AUDITED = (
 )
 
 # Secrets, email addresses (those of deleted people must disappear), and columns that the service
-# sets
+# sets. `secret_made_by` is an email address if the person has no name.
 LEFT_OUT = frozenset(
     {
         *("id", "created_at", "updated_at", "version", "erased_at", "purge_at"),
-        *("password", "digest", "sealed_secret", "masked_secret", "email"),
+        *("password", "digest", "sealed_secret", "masked_secret"),
+        *("email", "lead_notification_email", "secret_made_by"),
         *("last_login", "last_used_at", "last_failure_at", "last_failure_reason", "skipped_until"),
         *("last_success_at", "failing_since", "failures_in_a_row", "timed_out"),
         *("attempts_limit", "owner_told_at"),

@@ -21,7 +21,7 @@ from config.runtime.context import current, current_person, current_via
 from config.runtime.logs import masked
 
 KEPT = 500  # how many characters of each value are kept; versions store instructions in full
-MOST = 100  # maximum number of fields in an entry, which bounds its size and the time it takes
+MOST = 100  # maximum number of fields in an entry; bounds its size and the time to create it
 # Masking a value of 1 MiB takes 40 ms, so each value is first cut to this length. A secret that the
 # cut splits might not be masked, but it lies far beyond the characters that are kept.
 MASKED = 8 * KEPT
@@ -64,7 +64,7 @@ def fields(changes: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 def shortened(changes: dict[str, Any] | None) -> dict[str, Any]:
     """Return the old and new values of at most MOST fields, masked and shortened.
 
-    If there are more, the last entry is their number.
+    If there are more, the last entry says how many.
     """
     found: dict[str, Any] = {}
     more = 0
