@@ -1,13 +1,13 @@
-"""The admin's sign-in form, with rate limits against password guessing."""
+"""The admin's forms that check a password, with rate limits against password guessing."""
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from math import ceil
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from unfold.forms import AuthenticationForm
+from unfold.forms import AdminOwnPasswordChangeForm, AuthenticationForm
 
 from accounts.models import User
 from config.api import limits
@@ -31,27 +31,11 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold has no typ
         Raises ValidationError.
         """
         address = counted_as(self.request.META.get("REMOTE_ADDR", ""))
-        failure = None
-        try:
-            with (
-                limits.taken("sign-in-address", address, FAILURES_OF_ADDRESS) as of_address,
-                limits.taken("sign-in", f"{self.subject()} {address}", FAILURES) as of_person,
-                waiting_place(),
-            ):
-                try:
-                    super().clean()
-                    of_address()
-                    of_person()
-                except ValidationError as error:
-                    # Raised after the outer block. An exception inside it would undo the counts.
-                    failure = error
-        except TooManyRequests as refusal:
-            minutes = ceil(refusal.retry_after / 60)
-            raise ValidationError(
-                f"Too many failed attempts. Try again in {minutes} min.", code="too_many"
-            ) from None
-        if failure:
-            raise failure
+        with counting_failures(
+            ("sign-in-address", address, FAILURES_OF_ADDRESS),
+            ("sign-in", f"{self.subject()} {address}", FAILURES),
+        ):
+            super().clean()
         return dict(self.cleaned_data)
 
     def subject(self) -> str:
@@ -63,6 +47,46 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold has no typ
         name = str(self.cleaned_data.get("username", "")).strip()
         found = User.objects.find(name)
         return str(found.pk) if found else name.lower()
+
+
+class PasswordForm(AdminOwnPasswordChangeForm):  # type: ignore[misc]  # unfold has no types
+    """Changes a person's own password. Limits failed attempts to enter the old one."""
+
+    def clean_old_password(self) -> str:
+        """Check the old password, unless failures or concurrent checks have reached a limit.
+
+        Failures are counted per person, across all addresses: only someone who is signed in as this
+        person can use up the limit. Raises ValidationError.
+        """
+        with counting_failures(("password-change", str(self.user.pk), FAILURES)):
+            return str(super().clean_old_password())
+
+
+@contextmanager
+def counting_failures(*counts: tuple[str, str, Rate]) -> Iterator[None]:
+    """Count a password check that raises ValidationError as a failure.
+
+    Each count has its own limit. Raises ValidationError without a check if a limit is reached.
+    """
+    failure = None
+    try:
+        with ExitStack() as held:
+            forget = [held.enter_context(limits.taken(*count)) for count in counts]
+            held.enter_context(waiting_place())
+            try:
+                yield
+                for undo in forget:
+                    undo()
+            except ValidationError as error:
+                # Raised after the outer block. An exception inside it would undo the counts.
+                failure = error
+    except TooManyRequests as refusal:
+        minutes = ceil(refusal.retry_after / 60)
+        raise ValidationError(
+            f"Too many failed attempts. Try again in {minutes} min.", code="too_many"
+        ) from None
+    if failure:
+        raise failure
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """Middleware for pages. API requests need no cookies, and bypass Django's own middleware.
 
-A class that replaces a Django class is a subclass of that class, so that Django's system checks
-recognize it.
+Replacements for Django's classes inherit from them, so that Django's system checks recognize them.
 """
 
 from collections.abc import Awaitable, Callable
@@ -11,14 +10,13 @@ from django.contrib.auth import middleware as auth
 from django.contrib.messages import middleware as messages
 from django.contrib.sessions import middleware as sessions
 from django.core.exceptions import SuspiciousOperation
-from django.core.paginator import InvalidPage
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 from django.utils.deprecation import MiddlewareMixin
 
 from config.api.body import REFUSAL, declared_length
-from config.api.errors import bad_request, page_not_found, plain_response
+from config.api.errors import bad_request, plain_response
 
 API = "/api/"
 
@@ -62,6 +60,12 @@ class CompressionMiddleware(PagesOnly, GZipMiddleware):
         return super().process_response(request, response)
 
 
+def has_nul(request: HttpRequest) -> bool:
+    """Return whether the URL or the session cookie contains a NUL, which PostgreSQL rejects."""
+    session = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
+    return "%00" in request.META["QUERY_STRING"] or "\0" in request.path_info + session
+
+
 class InputMiddleware:
     """Refuse input that would make views or libraries fail."""
 
@@ -71,15 +75,11 @@ class InputMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if refusal := request.META.get(REFUSAL):
             return plain_response(refusal)
-        if not request.path_info.startswith("/api/"):  # the API has its own rules
-            longest = settings.DATA_UPLOAD_MAX_MEMORY_SIZE or 0  # Django's check skips multipart
-            if declared_length(request) > longest or "%00" in request.META["QUERY_STRING"]:
+        if not request.path_info.startswith(API):  # the API has its own rules
+            longest = settings.DATA_UPLOAD_MAX_MEMORY_SIZE or 0  # Django's check skips files
+            if declared_length(request) > longest or has_nul(request):
                 return bad_request(request, SuspiciousOperation())
         return self.get_response(request)
-
-    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Return 404 for an invalid page number, which the admin's search does not check."""
-        return page_not_found(request, error) if isinstance(error, InvalidPage) else None
 
 
 class ContentSecurityPolicyMiddleware:

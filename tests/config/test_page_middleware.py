@@ -91,3 +91,14 @@ def test_responses_with_an_etag_and_api_responses_are_not_compressed(
     read = api.get("/v1/chatbots", Accept_Encoding="gzip")
     assert read.status_code == 200
     assert "Content-Encoding" not in read
+
+
+@pytest.mark.parametrize("path", ["/admin/config/periodicwork/\0/change/", "/\0", "/admin/?q=%00"])
+def test_a_nul_in_the_url_of_a_page_is_a_bad_request(db: None, path: str) -> None:
+    assert signed_in(superuser()).get(path).status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/admin/", "/admin/login/", "/invitation"])
+def test_a_nul_in_the_session_cookie_is_a_bad_request(db: None, path: str) -> None:
+    cookie = {"Cookie": r'sessionid="\000abcdefgh"'}  # an octal escape, which Django decodes
+    assert Client().get(path, headers=cookie).status_code == 400
