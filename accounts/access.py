@@ -74,7 +74,7 @@ def open_account(caller: Caller, account_id: str, action: Action) -> Opened:
     if not Identifier.FORM.fullmatch(account_id):
         raise AccountNotFound
     key = UUID(account_id)
-    account: Any = STANDING.first(account=key, person=caller.pk)  # Any: with annotated columns
+    account: Any = STANDING.first(account=key, person=caller.pk)  # Any: an annotated row
     if account is None:
         raise AccountNotFound
     current.set(current.get()._replace(account=str(key)))

@@ -22,7 +22,8 @@ COLUMNS = ("pk", "digest", "prefix", "user", "account", "last_used_at")
 def read_key(*further: Any) -> "QuerySet[ApiKey, tuple[Any, ...]]":
     """Build the query that finds a working key by its digest and reads COLUMNS and `further`."""
     alive = ApiKey.objects.alive(Given("now", DateTimeField()))
-    return alive.filter(digest=Given("digest", CharField())).values_list(*COLUMNS, *further)
+    matching = alive.filter(digest=Given("digest", CharField())).order_by()
+    return matching.values_list(*COLUMNS, *further)
 
 
 KEY = prepared(read_key)
@@ -57,7 +58,3 @@ class BearerAuthentication(BaseAuthentication):
         if last_used_at is None or now - last_used_at >= ApiKey.USED_EVERY:
             update_at_once(ApiKey.objects.filter(pk=key), last_used_at=now)
         return Caller(person, account), further
-
-    def authenticate_header(self, request: HttpRequest) -> str:
-        """Return the authentication scheme that a 401 response puts in `WWW-Authenticate`."""
-        return "Bearer"

@@ -56,7 +56,7 @@ class Kept(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A claim on a request, which only its holder may run. A takeover replaces the holder."""
+    """A claim on a request. Only its holder may run the request. A takeover replaces the holder."""
 
     row: UUID
     holder: UUID
@@ -184,7 +184,7 @@ def forget() -> Iterator[int]:
 
 
 def _renew(holders: list[UUID]) -> None:
-    """Extend the leases of this process's running requests, all in one statement."""
+    """Extend the leases of this process's running requests, all at once."""
     held = StoredAnswer.objects.filter(claim__in=holders)
     update_unlocked(held, claimed_until=timezone.now() + LEASE)
 

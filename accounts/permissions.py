@@ -27,11 +27,11 @@ class Action(StrEnum):
 
 
 CHATBOT_VIEW = "CHATBOT_VIEW"  # a permission that a membership may include
-ADDED = "ADDED"  # a person holds it for each chatbot that they were added to
+ADDED = "ADDED"  # held by a person for each chatbot that they were added to
 PERMISSIONS = (CHATBOT_VIEW,)
 
 MAY: dict[Action, Set[str]] = {
-    Action.ENTER_ACCOUNT: set(Role),  # USE_CHATBOT then decides for each chatbot
+    Action.ENTER_ACCOUNT: set(Role),  # within the account, USE_CHATBOT decides for each chatbot
     Action.LIST_ACCOUNT_CHATBOTS: {Role.OWNER, Role.SUPER_ADMIN, CHATBOT_VIEW},
     Action.CREATE_CHATBOT: {Role.OWNER, Role.SUPER_ADMIN},
     Action.USE_CHATBOT: {Role.OWNER, Role.SUPER_ADMIN, ADDED},

@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
@@ -17,10 +18,11 @@ from accounts.admin.invitation import InvitationInline
 from accounts.admin.membership import MembershipInline
 from accounts.admin.scope import AccountRows, person
 from accounts.admin.usage import UsageInline, used
-from accounts.models import Account, Plan, Usage
+from accounts.models import Account, Plan, Usage, User
 from accounts.quotas import WARNED_AT, month_of
-from accounts.services.user import find_or_create_user
+from accounts.services.user import check_active, find_or_create_user
 from config.admin.choices import RowFilter
+from config.admin.conflict import ConflictForm
 from config.database.lengths import SHORT
 
 HANDOFF = (
@@ -32,7 +34,7 @@ HANDOFF = (
 )
 
 
-class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
+class AccountForm(forms.ModelForm[Any]):
     """The form for a new account. It identifies the owner by email address."""
 
     owner_email = forms.EmailField(
@@ -42,6 +44,33 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in
     class Meta:
         model = Account
         fields = ("name", "plan", "mail_on_escalation")
+
+    def clean_owner_email(self) -> str:
+        """Reject a deactivated person."""
+        email: str = self.cleaned_data["owner_email"]
+        found = User.objects.find(email)
+        if found:
+            must_be_active(found)
+        return email
+
+
+class AccountChangeForm(ConflictForm):
+    """The form for an existing account."""
+
+    def clean_owner(self) -> User:
+        """Reject a deactivated person as a new owner."""
+        owner: User = self.cleaned_data["owner"]
+        if "owner" in self.changed_data:
+            must_be_active(owner)
+        return owner
+
+
+def must_be_active(owner: User) -> None:
+    """Raise ValidationError if a person is deactivated."""
+    try:
+        check_active(owner)
+    except ValueError as error:
+        raise ValidationError(str(error)) from None
 
 
 def quota_line(account: Account, month: date) -> dict[str, Any]:
@@ -72,6 +101,7 @@ class AccountAdmin(AccountRows):
     """The pages for accounts. Only superusers can change the owner, plan and webhooks add-on."""
 
     account_path = "pk"
+    form = AccountChangeForm
     key = ("name", "id")
     list_display = ("name", "plan", "owner", "webhooks_enabled", "mail_on_escalation")
     list_filter = (PlanFilter,)
@@ -81,8 +111,8 @@ class AccountAdmin(AccountRows):
     inlines = (MembershipInline, InvitationInline, UsageInline)
     change_form_outer_before_template = "admin/accounts/account_head.html"
     empty_text = (
-        "You do not manage any accounts. To manage one, ask its owner or a super admin to change "
-        "your role."
+        "There are no accounts that you manage. Superusers can add one. To manage an existing "
+        "account, ask its owner or a super admin to change your role."
     )
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Account]":
@@ -94,8 +124,14 @@ class AccountAdmin(AccountRows):
         return self.list_filter if person(request).is_superuser else ()
 
     def get_fields(self, request: HttpRequest, obj: Account | None = None) -> Any:
-        """On creation, ask for the owner's email, but not for the add-on, which the plan sets."""
-        return self.fields if obj else ("name", "owner_email", "plan", "mail_on_escalation")
+        """On creation, ask for the owner's email, but not for the add-on, which the plan sets.
+
+        Only superusers can open a plan's page, so others see its name without a link.
+        """
+        if obj is None:
+            return ("name", "owner_email", "plan", "mail_on_escalation")
+        plan = "plan" if person(request).is_superuser else "plan_name"
+        return tuple(plan if name == "plan" else name for name in self.fields)
 
     def get_form(
         self, request: HttpRequest, obj: Account | None = None, change: bool = False, **options: Any
@@ -111,7 +147,12 @@ class AccountAdmin(AccountRows):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Account | None = None) -> Any:
         """Let only superusers change the owner, the plan and the add-on."""
-        return () if person(request).is_superuser else ("owner", "plan", "webhooks_enabled")
+        return () if person(request).is_superuser else ("owner", "plan_name", "webhooks_enabled")
+
+    @admin.display(description="plan")
+    def plan_name(self, account: Account) -> str:
+        """Show the plan's name, without a link."""
+        return str(account.plan)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None

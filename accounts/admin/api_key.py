@@ -32,15 +32,15 @@ NOT_ROTATABLE = "{} cannot be rotated: it is not a working key, or it has alread
 
 
 def holders(request: HttpRequest) -> "QuerySet[User]":
-    """Return the active people whose keys, names and sign-in times the signed-in person may see.
+    """Return the people whose keys, names and sign-in times the signed-in person may see.
 
-    Superusers may see all active people. Other staff may see themselves, and people who are not
+    Superusers may see everyone. Other staff may see themselves, and active people who are not
     superusers and belong only to accounts that the staff member manages.
     """
     user = person(request)
-    people = User.objects.filter(is_active=True)
     if user.is_superuser:
-        return people
+        return User.objects.all()
+    people = User.objects.filter(is_active=True)
     managed = managed_accounts(request)
     elsewhere = Exists(
         Membership.objects.filter(user=OuterRef("pk")).exclude(account__in=managed)
@@ -55,11 +55,11 @@ def holders(request: HttpRequest) -> "QuerySet[User]":
 class ApiKeyAdmin(ScopedAdmin):
     """Keys are issued, rotated and revoked, but never edited."""
 
-    list_display = ("prefix", "label", "owner", "account", "state", MADE, "last_used", ENDS)
+    list_display = ("prefix", "label", "owner", "works_in", "state", MADE, "last_used", ENDS)
     list_select_related = ("user", "account")
     search_fields = ("prefix__startswith", "user__email__istartswith")
     search_help_text = "the beginning of a prefix or of the owner's email address"
-    fields = readonly_fields = (
+    fields = (
         "prefix",
         "label",
         "owner",
@@ -68,11 +68,18 @@ class ApiKeyAdmin(ScopedAdmin):
         MADE,
         "last_used",
         ENDS,
-        at("revoked_at", "revoked"),
+        at("revoked_at", "revoked", empty="not revoked"),
     )
+    readonly_fields = (*fields, "works_in")
     actions = ("revoke_selected",)
     change_form_outer_before_template = "admin/accounts/api_key_buttons.html"
     empty_text = "No key has been issued yet."
+
+    def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
+        """Show the account as a link if the key is bound to one."""
+        if obj is None or obj.account_id:
+            return self.fields
+        return tuple("works_in" if name == "account" else name for name in self.fields)
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
         """Select the keys bound to accounts that the person manages, and the keys of `holders`."""
@@ -83,6 +90,11 @@ class ApiKeyAdmin(ScopedAdmin):
     def owner(self, key: ApiKey) -> str:
         """Show the owner's email."""
         return key.user.email
+
+    @admin.display(description="account")
+    def works_in(self, key: ApiKey) -> str:
+        """Show the only account in which the key works, or "all" of the owner's accounts."""
+        return str(key.account or "all")
 
     @display(
         description="state",
@@ -99,10 +111,10 @@ class ApiKeyAdmin(ScopedAdmin):
         """Show the key's state as a colored label."""
         return key.state
 
-    @admin.display(description="last used", empty_value="never")
-    def last_used(self, key: ApiKey) -> str | None:
+    @admin.display(description="last used")
+    def last_used(self, key: ApiKey) -> str:
         """Show the hour in which the key was last used, in UTC."""
-        return f"{key.last_used_at:%Y-%m-%d %H}:00 UTC" if key.last_used_at else None
+        return f"{key.last_used_at:%Y-%m-%d %H}:00 UTC" if key.last_used_at else "never"
 
     @admin.action(description="Revoke the selected keys", permissions=["revoke"])
     def revoke_selected(
@@ -193,12 +205,13 @@ class ApiKeyAdmin(ScopedAdmin):
         """Ask for the grace period, then replace the key with a new one and show it once.
 
         Only a key's owner can rotate it, because only the owner may see the new key. Submitting the
-        form twice replaces the key only once, because a replaced key is not replaced again.
+        form twice replaces the key only once, because a replaced key cannot be rotated.
         """
         form = RotateForm(request.POST or None)
         if request.method == "POST" and form.is_valid():
-            rows = ApiKey.objects.replaceable().filter(pk=key.pk)
-            for new, text in api_key.rotate(rows, grace_hours=form.cleaned_data["grace"]):
+            made = api_key.replace(key, grace_hours=form.cleaned_data["grace"])
+            if made:
+                new, text = made
                 self.log_change(request, key, f"Replaced by {new.prefix}.")
                 self.log_addition(request, new, f"Replaces {key.prefix}.")
                 return self.show(request, new, text)

@@ -17,7 +17,7 @@ from accounts.models import Account, ApiKey, User
 from config.admin.choices import RowSelect
 
 LONGEST_LIFE = 3_650  # maximum lifetime of a key in days
-NOT_ISSUABLE = "no staff member of this account has this email address"
+NOT_ISSUABLE = "no active staff member of this account has this email address"
 GRACE = {0: "none: it stops working immediately", 1: "1 hour", 24: "24 hours", 168: "7 days"}
 
 
@@ -33,9 +33,10 @@ class IssueForm(forms.Form):
     account = forms.ModelChoiceField(
         Account.objects.none(),
         required=False,
+        empty_label="All of the owner's accounts",
         widget=RowSelect(ApiKey._meta.get_field("account")),
-        help_text="The only account in which the key works. "
-        "Leave empty to allow all of the owner's accounts.",
+        help_text="The account in which the key works. "
+        "Another person's key must be bound to one account.",
     )
     label = forms.CharField(
         max_length=100,
@@ -71,6 +72,7 @@ class IssueForm(forms.Form):
             self.add_error("account", "another person's key must be bound to one of their accounts")
         elif not (
             owner
+            and owner.is_active
             and owner.is_staff
             and accounts_of(Caller(owner.pk)).filter(pk=account.pk).exists()
         ):

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import DateTimeField
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.decorators import display
@@ -12,12 +13,30 @@ from accounts.models import Change
 from config.admin.dates import at
 
 IN_A_LIST = 4  # maximum number of changed fields that the list shows for a change
+NO_VALUE = "(none)"
 WORDS = {
     Change.Action.CREATE: "added",
     Change.Action.UPDATE: "changed",
     Change.Action.DELETE: "deleted",
 }
 admin.site.unregister(Change)  # the library's own page is not scoped and looks different
+
+
+def times_of(change: Change) -> set[str]:
+    """Return the names of the changed row's datetime columns."""
+    model = change.content_type.model_class()
+    columns = model._meta.concrete_fields if model else ()
+    return {column.name for column in columns if isinstance(column, DateTimeField)}
+
+
+def value_in_words(value: object, *, is_time: bool) -> str:
+    """Format a recorded value for display.
+
+    The audit trail stores a time as text in UTC, without a time zone.
+    """
+    if value is None:
+        return NO_VALUE
+    return f"{value} UTC" if is_time else str(value) or "(empty)"
 
 
 @admin.register(Change)
@@ -40,11 +59,12 @@ class ChangeAdmin(ReadOnly, AccountRows):
         "request_id",
         "values",
     )
+    empty_value_display = "none"
     empty_text = "Nothing has been changed yet."
 
     @display(description="who")
     def who(self, change: Change) -> str:
-        """Show who made the change and by what means, or only the means if no person made it."""
+        """Show the person who made the change, if any, and its source, such as "admin"."""
         if change.actor is None:
             return change.via
         return f"{change.actor.get_full_name()}, {change.via}"
@@ -59,7 +79,7 @@ class ChangeAdmin(ReadOnly, AccountRows):
 
     @display(description="what")
     def what(self, change: Change) -> str:
-        """Show the kind and the name of the row."""
+        """Show the kind and the name of the changed row."""
         model = change.content_type.model_class()
         kind = model._meta.verbose_name if model else change.content_type.model
         name = str(change.object_repr)
@@ -67,13 +87,13 @@ class ChangeAdmin(ReadOnly, AccountRows):
 
     @display(description="row id")
     def row_id(self, change: Change) -> str:
-        """Show the id of the row."""
+        """Show the id of the changed row."""
         return str(change.object_pk)
 
-    @display(description="request id", empty_value="-")
-    def request_id(self, change: Change) -> str | None:
+    @display(description="request id")
+    def request_id(self, change: Change) -> str:
         """Show the request id, which the request's log lines also contain."""
-        return change.cid or None
+        return str(change.cid or "none")
 
     @display(description="fields")
     def fields_in_words(self, change: Change) -> str:
@@ -86,8 +106,9 @@ class ChangeAdmin(ReadOnly, AccountRows):
     def values(self, change: Change) -> SafeString:
         """Show the old and new value of each field."""
         head = "<thead><tr><th>Field</th><th>Before</th><th>After</th></tr></thead>"
+        times = times_of(change)
         rows = (
-            (name.replace("_", " "), *self.before_and_after(change, values))
+            (name.replace("_", " "), *self.before_and_after(change, values, is_time=name in times))
             for name, values in (change.changes or {}).items()
         )
         body = format_html_join("", '<tr><th scope="row">{}</th><td>{}</td><td>{}</td></tr>', rows)
@@ -97,10 +118,10 @@ class ChangeAdmin(ReadOnly, AccountRows):
             body,
         )
 
-    def before_and_after(self, change: Change, values: Any) -> tuple[str, str]:
+    def before_and_after(self, change: Change, values: Any, *, is_time: bool) -> tuple[str, str]:
         """Return the old and new value or, for a relation, the rows removed and the rows added."""
         if isinstance(values, dict):
             rows = ", ".join(values.get("objects", []))
-            return ("-", rows) if values.get("operation") == "add" else (rows, "-")
-        old, new = ("-" if value is None else str(value) for value in values)
-        return ("-" if change.action == Change.Action.CREATE else old), new
+            return (NO_VALUE, rows) if values.get("operation") == "add" else (rows, NO_VALUE)
+        old, new = (value_in_words(value, is_time=is_time) for value in values)
+        return (NO_VALUE if change.action == Change.Action.CREATE else old), new

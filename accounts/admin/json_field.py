@@ -9,21 +9,44 @@ from rest_framework import serializers
 from config.api.body import parse
 from config.api.errors import InvalidRequest, faults
 
+QUOTED = 100  # maximum number of characters quoted from a text in a list
+
 
 def validated(field: "serializers.Field[Any, Any, Any, Any]", value: Any) -> Any:
     """Validate a value with an API field. Raises Django's ValidationError instead of DRF's."""
     try:
         return field.run_validation(value)
     except serializers.ValidationError as error:
-        texts = (f"{'.'.join(fault['path'])}: {fault['message']}" for fault in faults(error.detail))
+        texts = (
+            f"{place(fault['path'], value)}: {fault['message']}" for fault in faults(error.detail)
+        )
         raise forms.ValidationError([text.removeprefix(": ") for text in texts]) from None
+
+
+def place(path: list[str], value: Any) -> str:
+    """Describe where in a value an error is, such as "item 2, field_type".
+
+    Text items are quoted instead of numbered: a form shows them one per line, and people would have
+    to count the lines.
+    """
+    words = []
+    for name in path:
+        if isinstance(value, list):
+            value = value[int(name)]
+            named = f"“{value[:QUOTED]}”" if isinstance(value, str) else f"item {int(name) + 1}"
+            words.append(named)
+        else:
+            value = value.get(name) if isinstance(value, dict) else None
+            words.append(name)
+    return ", ".join(words)
 
 
 class StrictJson(forms.JSONField):
     """Parses JSON as the API does. Django's own field crashes on deep nesting and accepts NUL."""
 
     def __init__(self, **options: Any) -> None:
-        # Otherwise, Django renders a second, hidden copy of the value if the default is a function.
+        # Without this option, Django renders a second, hidden copy of the value if the default is a
+        # function.
         super().__init__(**options | {"show_hidden_initial": False})
 
     def to_python(self, value: Any) -> Any:
@@ -37,8 +60,11 @@ class StrictJson(forms.JSONField):
             raise forms.ValidationError(texts) from None
 
     def bound_data(self, data: Any, initial: Any) -> Any:
-        """Redisplay the submitted text, even if it is nested too deeply to parse."""
+        """Redisplay the submitted text, even if it cannot be parsed.
+
+        Deep nesting raises RecursionError, and a number with too many digits raises ValueError.
+        """
         try:
             return super().bound_data(data, initial)
-        except RecursionError:
+        except (RecursionError, ValueError):
             return InvalidJSONInput(data)

@@ -14,7 +14,7 @@ from accounts.models import Account, Mail
 from config.admin.dates import at
 from config.admin.keyset import whole_id
 
-MADE, DUE = at("created_at", "created"), at("due_at", "next attempt")
+MADE, DUE = at("created_at", "created"), at("due_at", "next attempt", empty="none")
 
 
 class AccountFilter(DropdownFilter):
@@ -56,7 +56,7 @@ class MailAdmin(ReadOnly, AccountRows):
         "state",
         "tries",
         DUE,
-        at("sent_at", "sent"),
+        at("sent_at", "sent", empty="not sent"),
         "error",
         MADE,
     )

@@ -16,7 +16,7 @@ from config.admin.conflict import SEEN, ConflictForm
 from config.admin.dates import time_element
 from config.admin.inline_pages import PagedInline
 
-HIDDEN = "-"
+HIDDEN = "hidden"
 
 
 class StandingForm(ConflictForm):

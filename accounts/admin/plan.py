@@ -1,10 +1,15 @@
 """The admin pages for plans, which only superusers can open."""
 
+from typing import Any
+
 from django.contrib import admin
+from django.http import HttpRequest
 
 from accounts.admin.scope import SharedRows
-from accounts.models import Plan
+from accounts.models import Account, Plan
 from config.admin.figures import figure
+
+MOST_NAMED = 20  # accounts
 
 
 @admin.register(Plan)
@@ -23,3 +28,8 @@ class PlanAdmin(SharedRows):
         figure("max_chatbots", "chatbots", empty="unlimited"),
         "webhooks_by_default",
     )
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Name some of the accounts on the plans. A plan with accounts cannot be deleted."""
+        accounts = Account.objects.filter(plan__in=objs).order_by("name", "id")[:MOST_NAMED]
+        return [str(plan) for plan in objs], {}, set(), [f"account {each}" for each in accounts]

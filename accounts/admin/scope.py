@@ -36,9 +36,10 @@ from accounts.models import Account, User
 from accounts.permissions import Action
 from config.admin.choices import RowFilter, RowSelect, beginning_name
 from config.admin.conflict import SEEN, ConflictForm
-from config.admin.keyset import KeysetChangeList, whole_id
+from config.admin.keyset import KeysetChangeList, selected_rows, whole_id
 from config.admin.lines import TextLines
 from config.audited import AUDITED
+from config.database.lengths import SHORT
 
 Kept = TypeVar("Kept")
 
@@ -61,7 +62,7 @@ def person(request: HttpRequest) -> User:
 def accounts_for(request: HttpRequest, action: Action) -> list[UUID]:
     """Return the ids of the accounts in which the person may perform an action.
 
-    They are read once per request.
+    The ids are read once per request.
     """
     return once(
         request,
@@ -79,6 +80,11 @@ def managed_accounts(request: HttpRequest) -> list[UUID]:
     return accounts_for(request, Action.MANAGE_ACCOUNT)
 
 
+def manages(request: HttpRequest, account_id: UUID) -> bool:
+    """Return whether the signed-in person manages an account. Superusers manage every account."""
+    return person(request).is_superuser or account_id in managed_accounts(request)
+
+
 def scoped_rows(site: AdminSite, model: type[Model], request: HttpRequest) -> "QuerySet[Any]":
     """Return the rows of a model that the person may see; none if the model has no page."""
     try:
@@ -90,8 +96,8 @@ def scoped_rows(site: AdminSite, model: type[Model], request: HttpRequest) -> "Q
 def holds(user: User, permission: str) -> Exists:
     """Build a condition that checks a user's model permission as part of another query.
 
-    Polled views use it, because `has_perm` would run two more queries and read all of the user's
-    permissions.
+    Polled views use this condition, because `has_perm` would run two more queries and read all of
+    the user's permissions.
     """
     app, codename = permission.split(".")
     holders = Q(user=user.pk) | Q(group__user=user.pk)
@@ -105,8 +111,9 @@ def with_row(
 ) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
     """Pass the view the row that the URL identifies, instead of the row's id.
 
-    Our own pages get their rows only this way. A row that the person may not see is reported as
-    missing. Raises PermissionDenied if the person lacks the named permission.
+    A row that the person may not see is reported as missing. Raises PermissionDenied if the person
+    lacks the named permission. The webhook's page, and the polls of the pages of conversations and
+    deliveries, do not use this decorator: they check for themselves what the person may see.
     """
 
     def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -282,6 +289,10 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
         actions.pop("delete_selected", None)
         return actions
 
+    def response_action(self, request: HttpRequest, queryset: "QuerySet[Any]") -> Any:
+        """Ignore Django's `select_across`, because no list offers to select rows on other pages."""
+        return super().response_action(request, selected_rows(queryset, request))
+
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
     ) -> tuple["QuerySet[Any]", bool]:
@@ -290,7 +301,7 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
         Django would match each word separately against the beginning of a name, so a search for
         "Corner shop" would find nothing.
         """
-        text = search_term.strip()
+        text = search_term.strip()[:SHORT]  # SQLite rejects very long patterns
         if not text:
             return queryset, False
         wanted = whole_id(text) if self.id_columns else text
@@ -315,7 +326,7 @@ class AccountRows(ScopedAdmin):
 class SharedRows(ScopedAdmin):
     """Rows that no account owns, such as plans and models.
 
-    A form may offer them to any staff member. Only superusers can change them.
+    Forms may offer these rows to any staff member. Only superusers can change them.
     """
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":

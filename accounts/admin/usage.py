@@ -18,8 +18,8 @@ def used(usage: Usage) -> str:
 
 @admin.display(description="month")
 def month(usage: Usage) -> str:
-    """Show the month, which is stored as its first day."""
-    return f"{usage.month:%B %Y}"
+    """Show the month, which is stored as its first day, or nothing if the form has no row."""
+    return f"{usage.month:%B %Y}" if usage.month else ""
 
 
 MESSAGES = figure("messages", "messages")
@@ -37,7 +37,7 @@ class UsageAdmin(ReadOnly, AccountRows):
 
     @admin.display(description="visitor messages")
     def used_up(self, usage: Usage) -> str:
-        """Show the messages used and the quota."""
+        """Show how many messages were used, and the quota."""
         return used(usage)
 
     @admin.display(description="owner notified")

@@ -50,7 +50,7 @@ class PersonChangeForm(ConflictForm):
         fields = ("email", "name", "is_active", "is_staff", "is_superuser", "groups")
 
     def mark_of(self, row: Any) -> str:
-        """Return a digest of the values, because users have no column for the time of a change."""
+        """Return a digest of the values, because users have no `updated_at` column."""
         values = [] if row._state.adding else sorted(self.values_of(row).items())
         return blake2b(repr(values).encode(), digest_size=8).hexdigest()
 
@@ -148,6 +148,7 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
         field = super().formfield_for_manytomany(db_field, request, **options)
         if db_field.name == "groups" and field:
             field.help_text = (
-                "Which pages a staff member can open; memberships decide whose data they show"
+                "Which pages the person can open. “Account admins” is for owners and super admins, "
+                "“Agents” for other members. Memberships determine whose data the pages show."
             )
         return field

@@ -57,7 +57,8 @@ class ApiKey(Row):
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, editable=False)
     revoked_at = models.DateTimeField(null=True, editable=False)
-    replaced_at = models.DateTimeField(null=True, editable=False)  # when a rotation replaced it
+    # when a rotation replaced the key
+    replaced_at = models.DateTimeField(null=True, editable=False)
 
     objects = ApiKeyQuerySet.as_manager()
 

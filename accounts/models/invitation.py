@@ -45,7 +45,7 @@ class Invitation(Standing):
     def find(cls, token: str) -> "Invitation | None":
         """Find the invitation for a token.
 
-        Returns None if the token is invalid, or the invitation has expired or no longer exists.
+        Returns None if the token is invalid, or if the invitation has expired or no longer exists.
         """
         try:
             key = cls.signer.unsign(token)

@@ -14,9 +14,8 @@ class Usage(models.Model):
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="usages")
     month = models.DateField()
     messages = models.PositiveIntegerField(default=0)
-    told = models.PositiveSmallIntegerField(
-        default=0, editable=False
-    )  # the highest percentage of the quota that the owner has been notified of
+    # The highest percentage of the quota that the owner has been notified of.
+    told = models.PositiveSmallIntegerField(default=0, editable=False)
 
     class Meta:
         verbose_name_plural = "usage"

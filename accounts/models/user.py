@@ -66,7 +66,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         ]
 
     def __str__(self) -> str:
-        return self.email  # many pages show this, and not every manager may see the name
+        return self.email  # shown on many pages, and not every manager may see the name
 
     def get_full_name(self) -> str:
         """Return the name shown to colleagues and visitors, or the email if there is no name."""

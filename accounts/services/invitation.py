@@ -17,14 +17,16 @@ def invite(invitation: Invitation) -> None:
 def accept(invitation: Invitation) -> bool:
     """Make the invited person a member.
 
-    Returns False if the invitation has been accepted or withdrawn, or if the user that the database
-    finds for the invited email address has a different address.
+    Returns False if the invitation has been accepted or withdrawn, if the person is deactivated, or
+    if the user that the database finds for the invited email address has a different address.
     """
     with transaction.atomic():
         still_there = Invitation.objects.select_for_update().filter(pk=invitation.pk)
         if not still_there.first():
             return False
         user = find_or_create_user(invitation.email)
+        if not user.is_active:
+            return False
         if user.email.lower() != invitation.email.lower():
             return False  # PostgreSQL's LOWER treats some different letters as equal
         Membership.objects.get_or_create(

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 
 from accounts import idempotency
 from accounts.caller import Caller
-from config.api.body import JSON, MAX_BYTES, declared_length
+from config.api.body import JSON, MAX_BYTES, declared_length, refuse
 from config.api.errors import TooManyRequests, as_api_error, plain_response
 from config.api.viewsets import ApiViewSet
 
@@ -35,7 +35,7 @@ class IdempotentViewSet(ApiViewSet):
         request's response.
         """
         if declared_length(request) > MAX_BYTES:
-            return self.run(request)  # `run` refuses the body
+            refuse(f"Larger than {MAX_BYTES} bytes")
         while True:
             begun = idempotency.begin(
                 self.caller.pk,
@@ -78,6 +78,6 @@ class IdempotentViewSet(ApiViewSet):
         if response.status_code < TooManyRequests.status_code:
             idempotency.keep(claim, response.status_code, response.content)
         elif response.status_code == TooManyRequests.status_code:
-            idempotency.discard(claim)  # nothing was stored
+            idempotency.discard(claim)  # the request stored nothing
         else:
-            idempotency.abandon(claim)  # something may have been stored
+            idempotency.abandon(claim)  # the request may have stored something

@@ -150,6 +150,16 @@ def test_other_methods_ignore_the_header(api: Api, thread: Thread) -> None:
     assert again[0] == again[1]
 
 
+def test_an_oversized_body_is_refused_even_if_the_operation_reads_no_body(
+    api: Api, thread: Thread
+) -> None:
+    path, body = path_of(thread).replace("/message", "/escalate"), {"a": "x" * 1024 * 1024}
+    for _ in range(2):
+        assert api.post(path, body, Idempotency_Key="one").status_code == 400
+    thread.refresh_from_db()
+    assert not thread.escalated
+
+
 @pytest.mark.parametrize(
     ("age", "kept"), [(timedelta(hours=23), True), (timedelta(25 / 24), False)]
 )
@@ -170,6 +180,8 @@ def test_an_oversized_body_is_rejected_even_with_a_key(api: Api, chatbot: Chatbo
     body = b'{"title": "' + b"x" * 3_000_000 + b'"}'
     answer = api.post(instructions(chatbot), body, Idempotency_Key="one")
     assert answer.status_code == 400
+    assert answer.json()["errors"] == [{"path": [], "message": "Larger than 1048576 bytes"}]
+    assert not StoredAnswer.objects.exists()
 
 
 class Service:

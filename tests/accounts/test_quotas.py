@@ -57,7 +57,7 @@ def test_the_owner_is_notified_once_at_80_and_once_at_100_percent(
     assert "first of next month" in mail.body
 
 
-def test_a_quota_of_one_message_sends_one_mail(api: Api, thread: Thread, quota: Any) -> None:
+def test_a_quota_of_one_message_sends_one_email(api: Api, thread: Thread, quota: Any) -> None:
     quota(1)
     assert send(api, thread, 2) == [200, 429]
     assert [subject.split(": ")[1][:4] for subject in subjects()] == ["100%"]
@@ -76,7 +76,7 @@ def test_a_lowered_quota_notifies_at_the_next_message_and_a_raised_one_does_not_
     assert len(subjects()) == 1
 
 
-def test_without_a_quota_no_mail_is_sent(api: Api, thread: Thread, quota: Any) -> None:
+def test_without_a_quota_no_email_is_sent(api: Api, thread: Thread, quota: Any) -> None:
     quota(None)
     send(api, thread, 3)
     assert Usage.objects.get().messages == 3

@@ -1,14 +1,17 @@
 """Accounts in the admin: creation, search, usage and history."""
 
+import re
+
 import pytest
 from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import Account, Mail, Plan, Usage
 from accounts.quotas import month_of
-from tests.factories.accounts import AccountFactory, PlanFactory
+from tests.factories.accounts import AccountFactory, PlanFactory, UserFactory
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.staff import signed_in, superuser
+from tests.pages import submit
 
 pytestmark = pytest.mark.django_db
 
@@ -23,6 +26,25 @@ def test_a_new_account_gets_the_add_on_of_its_plan_and_a_new_owner() -> None:
     account = Account.objects.get(name="Acme")
     assert (account.owner.email, account.webhooks_enabled) == ("New@Example.com", True)
     assert not account.owner.has_usable_password()
+
+
+def test_a_deactivated_person_does_not_become_an_owner() -> None:
+    former, account, client = UserFactory(is_active=False), AccountFactory(), signed_in(superuser())
+    given = {"name": "Acme", "owner_email": former.email, "plan": str(account.plan_id)}
+    page = client.post(reverse("admin:accounts_account_add"), given)
+    assert f"{former.email} is deactivated" in page.text
+    change = reverse("admin:accounts_account_change", args=[account.pk])
+    page = submit(client, change, owner=str(former.pk))
+    assert f"{former.email} is deactivated" in page.text
+    [kept] = Account.objects.all()
+    assert kept.owner == account.owner
+
+
+def test_an_account_whose_owner_was_deactivated_can_be_changed() -> None:
+    account = AccountFactory(owner=UserFactory(is_active=False))
+    change = reverse("admin:accounts_account_change", args=[account.pk])
+    assert submit(signed_in(superuser()), change, name="Renamed").status_code == 302
+    assert Account.objects.get().name == "Renamed"
 
 
 @pytest.mark.parametrize(
@@ -98,3 +120,13 @@ def test_the_history_page_of_rows_without_an_audit_trail_has_no_link_to_it() -> 
     history = reverse("admin:accounts_mail_history", args=[mail.pk])
     answer = signed_in(superuser()).get(history)
     assert "All changes" not in answer.content.decode()
+
+
+def test_the_history_page_shows_each_change_once_and_in_local_time() -> None:
+    root, account = signed_in(superuser()), AccountFactory()
+    for name in ("First", "Second"):
+        submit(root, reverse("admin:accounts_account_change", args=[account.pk]), name=name)
+    text = root.get(reverse("admin:accounts_account_history", args=[account.pk])).text
+    assert text.count("Changed Name") == 2
+    assert len(re.findall(r"<time datetime=[^>]* data-local>", text)) == 2
+    assert "data-label" not in text

@@ -39,6 +39,22 @@ def test_a_new_key_works_and_is_shown_only_once(owner: User) -> None:
         assert not KEY.search(shown)
 
 
+def test_the_form_says_that_a_key_without_an_account_works_in_all_accounts(owner: User) -> None:
+    page = signed_in(owner).get(ISSUE).text
+    assert re.search(r'<option value="" selected>\s*All of the owner&#x27;s accounts\s*<', page)
+
+
+@pytest.mark.parametrize("bound", [False, True])
+def test_the_pages_of_a_key_say_in_which_accounts_it_works(owner: User, *, bound: bool) -> None:
+    account = owner.owned_accounts.get()
+    key, _ = api_key.issue(owner, account=account if bound else None)
+    client = signed_in(owner)
+    for address in (LIST, reverse("admin:accounts_apikey_change", args=[key.pk])):
+        shown = client.get(address).text
+        for words, expected in ((account.name, bound), ("all", not bound)):
+            assert bool(re.search(rf">\s*{words}\s*</(td|a|div)>", shown)) is expected
+
+
 def test_a_key_is_revoked_after_one_confirmation(owner: User) -> None:
     row, key = api_key.issue(owner, label="Shop")
     address = reverse("admin:accounts_apikey_revoke", args=[row.pk])
@@ -180,7 +196,7 @@ def test_a_key_issued_by_another_person_is_shown_only_to_its_owner(owner: User, 
 
 @pytest.mark.parametrize("issuer", ["manager", "superuser"])
 @pytest.mark.parametrize(
-    "fault", ["no account", "another account", "not a member", "cannot sign in"]
+    "fault", ["no account", "another account", "not a member", "cannot sign in", "deactivated"]
 )
 def test_a_key_for_another_person_needs_an_account_that_both_belong_to(
     owner: User, issuer: str, fault: str
@@ -189,6 +205,8 @@ def test_a_key_for_another_person_needs_an_account_that_both_belong_to(
     other = person("stranger" if fault == "not a member" else "member", owner)
     if fault == "cannot sign in":
         User.objects.filter(pk=other.pk).update(is_staff=False)
+    if fault == "deactivated":
+        User.objects.filter(pk=other.pk).update(is_active=False)
     if fault == "another account":
         account = AccountFactory()
     chosen = "" if fault == "no account" else str(account.pk)
@@ -218,3 +236,10 @@ def test_an_invalid_lifetime_is_rejected(owner: User, days: str) -> None:
     page = signed_in(owner).post(ISSUE, {"email": owner.email, "label": "", "days": days})
     assert page.status_code == 200
     assert not ApiKey.objects.exists()
+
+
+def test_the_page_of_an_unused_key_without_expiry_shows_never_as_the_list_does(owner: User) -> None:
+    key, _ = api_key.issue(owner, label="shop")
+    client = signed_in(owner)
+    for address in (LIST, reverse("admin:accounts_apikey_change", args=[key.pk])):
+        assert len(re.findall(r">\s*never\s*<", client.get(address).text)) == 2, address

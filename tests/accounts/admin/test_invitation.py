@@ -59,9 +59,8 @@ def test_an_invited_person_becomes_a_member_only_by_accepting(
     assert invite(manager, account, row).status_code == 302
     assert not Membership.objects.exists()
     assert caller(known).get(MINE).json()["data"]["accounts"] == []
-    page = Client().get(
-        link(email)
-    )  # must not accept the invitation: mail scanners open links, too
+    # A GET must not accept the invitation, because mail scanners open links too
+    page = Client().get(link(email))
     assert (page.status_code, "no-store" in page["Cache-Control"]) == (200, True)
     assert "Acme" in page.content.decode()
     assert not Membership.objects.exists()
@@ -96,9 +95,9 @@ def test_no_page_shows_the_link_to_a_manager(manager: Client, account: Account) 
 
 
 def test_an_address_like_that_of_another_user_is_refused_with_the_reason(account: Account) -> None:
-    """PostgreSQL's LOWER can turn a dotted capital I into an i, so the addresses may be equal.
+    """PostgreSQL's LOWER can turn a dotted capital I into an i, so the two addresses may match.
 
-    If the letter is left unchanged, as on SQLite, the test checks nothing.
+    Where LOWER does not do this, as on SQLite, the test checks nothing.
     """
     UserFactory(email="ann@city.example")
     invitation = Invitation(account=account, email="ann@c\u0130ty.example", role="MEMBER")

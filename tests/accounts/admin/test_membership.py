@@ -66,7 +66,7 @@ def test_a_manager_sees_names_and_sign_ins_only_of_the_accounts_own_people(
 ) -> None:
     MembershipFactory(account=account, user__email="bob@example.com", user__name="Bob")
     rows = shown(signed_in(staff(account.owner, ACCOUNT_ADMINS)), account)
-    assert rows["ann@example.com"] == ["ann@example.com", "-", "1", "-", "-"]
+    assert rows["ann@example.com"] == ["ann@example.com", "hidden", "1", "hidden", "hidden"]
     assert rows["bob@example.com"] == ["bob@example.com", "Bob", "0", "no", "never"]
 
 

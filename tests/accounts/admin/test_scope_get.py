@@ -41,7 +41,7 @@ def queries(address: str, tenant: Tenant) -> list[dict[str, str]]:
     "who",
     ["agent", *(pytest.param(who, marks=pytest.mark.slow) for who in ("superuser", "manager"))],
 )
-def test_no_get_changes_a_row(who: str, default_model: Any) -> None:
+def test_no_get_request_changes_a_row(who: str, default_model: Any) -> None:
     tenant = Tenant("mine")
     group, user = (AGENTS, tenant.member) if who == "agent" else (ACCOUNT_ADMINS, tenant.owner)
     person = staff(user, group)

@@ -8,6 +8,7 @@ from django.utils import timezone
 from accounts.models import Usage
 from chatbots.models import Chatbot
 from tests.factories.staff import signed_in, superuser
+from tests.pages import submit
 
 
 @pytest.mark.parametrize(
@@ -31,3 +32,12 @@ def test_a_month_is_named_wherever_it_is_shown(chatbot: Chatbot) -> None:
         text = client.get(f"/admin/accounts/{page}").text
         assert "February 2026" in text, page
         assert "Feb. 1" not in text, page
+
+
+def test_a_rejected_form_with_a_row_for_an_unknown_month_is_shown_again(chatbot: Chatbot) -> None:
+    """The months on the page may have changed since it was opened."""
+    month = timezone.now().date().replace(day=1)
+    Usage.objects.create(account=chatbot.account, month=month, messages=8)
+    address = f"/admin/accounts/account/{chatbot.account_id}/change/"
+    wrong = {"name": "", "usages-0-id": "123456"}
+    assert submit(signed_in(superuser()), address, **wrong).status_code == 200

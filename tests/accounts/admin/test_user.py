@@ -1,5 +1,6 @@
 """Users in the admin: what managers see of them, and what remains after a deletion."""
 
+import re
 import threading
 from typing import Any
 
@@ -46,6 +47,12 @@ def ann() -> User:
     return user
 
 
+def test_the_heading_is_the_email_address_as_it_is_written(ann: User) -> None:
+    page = signed_in(superuser()).get(page_of(ann)).text
+    [heading] = re.findall(r"<h1.*?</h1>", page, re.S)
+    assert "ann@example.com" in heading
+
+
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_a_manager_sees_only_the_address_of_people_in_other_accounts(
     manager: Client, account: Account, ann: User, elsewhere: bool
@@ -63,6 +70,17 @@ def test_a_manager_sees_only_the_address_of_people_in_other_accounts(
     account_page = reverse("admin:accounts_account_change", args=[account.pk])
     assert ("Ann Other" in manager.get(account_page).content.decode()) == (not elsewhere)
     assert "ann@example.com" not in manager.get(LIST, {"q": "Ann O"}).content.decode()
+
+
+def test_a_superuser_sees_the_history_and_name_of_a_deactivated_person(
+    account: Account, ann: User
+) -> None:
+    MembershipFactory(account=account, user=ann)
+    User.objects.filter(pk=ann.pk).update(is_active=False)
+    root = signed_in(superuser())
+    assert root.get(page_of(ann, "history")).status_code == 200
+    account_page = reverse("admin:accounts_account_change", args=[account.pk])
+    assert "Ann Other" in root.get(account_page).content.decode()
 
 
 @pytest.mark.parametrize("who", ["manager", "superuser"])

@@ -102,6 +102,7 @@ def test_a_response_that_another_request_waits_for_survives_concurrent_pruning(
         idempotency.keep(claim, 200, b"x" * 5 * SMALLEST)
         connection.close()
 
+    monkeypatch.setattr(idempotency, "LEASE", timedelta(hours=1))
     first = begin("slow")
     assert isinstance(first, idempotency.Claim)
     monkeypatch.setattr(idempotency, "LEASE", timedelta(0))

@@ -1,4 +1,4 @@
-"""An invitation can be accepted only for the exact email address that was invited."""
+"""An invitation is accepted by an active person with the exact email address that was invited."""
 
 import pytest
 
@@ -9,8 +9,17 @@ from tests.factories.accounts import AccountFactory, UserFactory
 pytestmark = pytest.mark.django_db
 
 
+def test_a_deactivated_person_does_not_become_a_member() -> None:
+    user = UserFactory(is_active=False)
+    invitation = Invitation.objects.create(
+        account=AccountFactory(), email=user.email, role="MEMBER"
+    )
+    assert not accept(invitation)
+    assert not Membership.objects.exists()
+
+
 def test_an_address_that_matches_only_after_the_database_lowercases_it_is_not_accepted() -> None:
-    """PostgreSQL's LOWER can turn a dotted capital I into an i, so that another domain matches.
+    """PostgreSQL's LOWER can turn a dotted capital I into an i, so the two addresses may match.
 
     Where LOWER does not do this, as on SQLite, the test checks nothing.
     """
