@@ -23,8 +23,8 @@ KEY_ACCOUNT: Any = Given("key_account", UUIDField())
 def key_and_chatbot(*names: str) -> "QuerySet[ApiKey, tuple[Any, ...]]":
     """Select a key, whether it gives access to a chatbot, and the given fields of the chatbot.
 
-    A single statement reads all of this, because two would cost more. The fields are None if the
-    chatbot does not exist.
+    This is a single statement, because two would be slower. If the chatbot does not exist, the
+    fields are None.
     """
     rows = Chatbot.objects.filter(pk=Given("chatbot", UUIDField())).order_by()
     # Empty if the key is bound to another account.

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.forms.formsets import DELETION_FIELD_NAME
 
 from chatbots.models.base import ListFull
 
@@ -13,11 +14,17 @@ class BoundedFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]  # gene
     Open point: list-bounds.
     """
 
+    def add_fields(self, form: Any, index: int | None) -> None:
+        """Leave the check of each new row to `clean`, which also counts the deleted rows."""
+        super().add_fields(form, index)
+        form.instance.checks_room = False
+
     def clean(self) -> None:
         """Reject more rows than the list can hold. Raises ValidationError."""
         super().clean()
         model: Any = self.model
-        gone = self.deleted_forms
+        # `deleted_forms` is empty if another form is invalid.
+        gone = [form for form in self.forms if form.cleaned_data.get(DELETION_FIELD_NAME)]
         added = [form for form in self.extra_forms if form.has_changed() and form not in gone]
         more = len(added) - len([form for form in self.initial_forms if form in gone])
         if more > 0:

@@ -13,7 +13,7 @@ from django.urls import reverse
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from accounts.admin.scope import once, person
+from accounts.admin.scope import manages, once, person
 from accounts.models import Account
 from accounts.permissions import Action
 from chatbots.admin import inlines
@@ -43,7 +43,7 @@ class CreationForm(forms.Form):
 
 @admin.register(Chatbot)
 class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
-    """A chatbot with all its settings, and links to its webhook, inbox and deliveries."""
+    """A chatbot with its settings, and links to its webhook, inbox and deliveries."""
 
     chatbot_path = "pk"
     offered_by = ("name", "id")
@@ -64,8 +64,8 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
     search_help_text = "the beginning of a name"
     change_form_outer_before_template = "admin/chatbots/chatbot_links.html"
     empty_text = (
-        "There are no chatbots that you can open. Add one, or ask a manager of the account to add "
-        "you to one."
+        "There are no chatbots that you can open. Add one on the page of its account, or ask a "
+        "manager of the account to add you to one."
     )
     inlines = (
         inlines.GeneralInline,
@@ -95,8 +95,18 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
         """Show whether the bot is active, as a colored label."""
         return "active" if chatbot.is_active else "off"
 
-    fields = ("account", "name", "description", "is_active")
-    readonly_fields = ("account",)
+    readonly_fields = ("account", "account_name")
+
+    def get_fields(self, request: HttpRequest, obj: Chatbot | None = None) -> Any:
+        """Link to the account only if the person may open its page."""
+        may_view = person(request).has_perm("accounts.view_account")
+        linked = obj is not None and may_view and manages(request, obj.account_id)
+        return ("account" if linked else "account_name", "name", "description", "is_active")
+
+    @admin.display(description="account")
+    def account_name(self, chatbot: Chatbot) -> str:
+        """Show the account's name, without a link."""
+        return str(chatbot.account)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Require the model permission, and an account in which the person may create chatbots."""

@@ -102,6 +102,7 @@ class Erasing(ScopedAdmin):
             request,
             "admin/erase.html",
             title=f"Delete {self.opts.verbose_name} {name}",
+            kind=self.opts.verbose_name,
             name=name,
             below=below(row, uncounted=self.uncounted),
             consequences=self.consequences,
@@ -113,7 +114,7 @@ class Erasing(ScopedAdmin):
     def delete_now(self, request: HttpRequest, row: Any) -> HttpResponse:
         """Delete a row, log who did it, and redirect to the list.
 
-        If two people delete it at the same time, only the first is logged.
+        If two people delete the row at the same time, only the first is logged.
         """
         entry = LogEntry(
             user=person(request),

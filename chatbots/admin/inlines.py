@@ -4,14 +4,16 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.db.models import F, ForeignKey
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.admin import StackedInline
 
-from accounts.admin.scope import ReadOnly, ScopedChoices
+from accounts.admin.scope import ReadOnly, ScopedChoices, manages, person
 from accounts.models import Account
+from accounts.models.account import by_role, union
 from accounts.permissions import Action
 from chatbots.admin.appearance import FIELDSETS, AppearanceForm
 from chatbots.admin.conversation_starter import Beginning
@@ -31,6 +33,7 @@ from chatbots.models import (
     Persona,
 )
 from chatbots.models.follow_up_prompt import BUTTON, LINK
+from config.admin.choices import RowSelect
 from config.admin.conflict import SEEN, ConflictForm
 from config.admin.dates import at
 from config.admin.inline_pages import PagedInline
@@ -134,6 +137,25 @@ class MemberInline(ScopedChoices, PagedInline):
     def get_queryset(self, request: HttpRequest) -> Any:
         """Fetch the people along with their memberships."""
         return super().get_queryset(request).select_related("user", "chatbot")
+
+    def formfield_for_foreignkey(
+        self, db_field: "ForeignKey[Any, Any]", request: HttpRequest, **options: Any
+    ) -> "forms.ModelChoiceField[Any] | None":
+        """Offer only people who are not members yet and whose role does not give them access."""
+        field = super().formfield_for_foreignkey(db_field, request, **options)
+        if field and isinstance(field.widget, RowSelect) and request.resolver_match:
+            chatbot = request.resolver_match.kwargs["object_id"]
+            with_access = by_role(Account.objects.filter(chatbots=chatbot), Action.USE_CHATBOT)
+            members = ChatbotMember.objects.filter(chatbot=chatbot).annotate(person=F("user"))
+            field.widget.refused = union((*with_access, members), "person")
+        return field
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Show the members only to people who manage the account, as on the account's page."""
+        permitted = person(request).has_perm("chatbots.change_chatbotmember")
+        return permitted and (obj is None or manages(request, obj.account_id))
+
+    has_add_permission = has_change_permission = has_delete_permission = has_view_permission
 
 
 class LinkedInline(ReadOnly, PagedInline):

@@ -3,10 +3,11 @@
 from typing import Any
 
 from django import forms
-from unfold.widgets import UnfoldAdminTextareaWidget
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from accounts.admin.json_field import validated
 from chatbots.models import LeadSettings
+from chatbots.models.lead_settings import ShareDetails
 from chatbots.serializers.lead_settings import form_fields, notified_emails
 from config.admin.conflict import ConflictForm
 
@@ -30,10 +31,16 @@ class Lines(forms.Field):
 
 
 class LeadSettingsForm(ConflictForm):
-    """Validates the two lists in the lead settings with the API's fields."""
+    """Accepts the values that the API accepts in the two lists and in the sharing of details."""
 
     lead_notification_email = Lines(
         required=False, label="Email new leads to", help_text="One email address per line"
+    )
+    when_user_share_details = forms.ChoiceField(
+        required=False,
+        label="Sharing of contact details",
+        choices=[("", "Not set"), *ShareDetails.choices],
+        widget=UnfoldAdminSelectWidget,
     )
 
     class Meta:
@@ -41,7 +48,7 @@ class LeadSettingsForm(ConflictForm):
         fields = tuple(LeadSettings.own_fields())
 
     def has_changed(self) -> bool:
-        """Count an added form as changed, because Django does not save one with default values."""
+        """Treat a new form as changed, so that Django saves it even with default values."""
         return self.instance._state.adding or super().has_changed()
 
     def clean_lead_notification_email(self) -> Any:

@@ -47,7 +47,7 @@ def missing(row: Localization) -> list[str]:
 
 
 def completeness(row: Localization) -> str:
-    """Return how many of the texts exist in the set's language, for example "de 102 / 124"."""
+    """Return how many of the texts exist in the set's language, for example "fr 102 / 124"."""
     return f"{row.locale_code} {len(NAMES) - len(missing(row))} / {len(NAMES)}"
 
 
@@ -72,7 +72,7 @@ class LocalizationForm(TextFields, ConflictForm):  # type: ignore[misc,valid-typ
                 field.widget.attrs["data-missing"] = ""
 
     def values_of(self, row: Any) -> dict[str, Any]:
-        """Include the stored texts."""
+        """Add the stored texts to the row's values."""
         return super().values_of(row) | {name: row.texts.get(name, "") for name in NAMES}
 
     def save(self, commit: bool = True) -> Localization:

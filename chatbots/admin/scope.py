@@ -1,4 +1,4 @@
-"""Limit pages to rows of the chatbots that the signed-in person may use through the API."""
+"""Limit pages to the rows of the chatbots that the signed-in person may use through the API."""
 
 from typing import Any
 from uuid import UUID

@@ -42,7 +42,9 @@ class QuestionForm(forms.Form):
     """A message to the bot, as a visitor would write it."""
 
     question = forms.CharField(
-        label="Message", max_length=LONG, widget=UnfoldAdminTextareaWidget(attrs={"rows": 3})
+        label="Message",
+        max_length=LONG,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "dir": "auto"}),
     )
 
 

@@ -27,7 +27,7 @@ TOO_LONG = (
 )
 COMPARED = 2_000  # maximum number of lines per text; comparing more takes too long
 AROUND = 3  # unchanged lines shown on either side of a change
-Line = tuple[str, str]  # "added", "removed", "same" or "gap", and the text
+Line = tuple[str, str]  # the kind ("added", "removed", "same" or "gap") and the text
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def differences(row: Any, old: Version, new: Version) -> list[Difference]:
 
 
 def number_in(text: str | None) -> int | None:
-    """Parse a version number. Returns None if the text is not one."""
+    """Parse a number of at most nine digits. Returns None for any other text."""
     return int(text) if text and text.isdecimal() and len(text) < 10 else None
 
 

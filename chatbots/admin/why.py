@@ -32,7 +32,7 @@ ACTIONS = {
 }
 
 
-# The names of an input and a button for browsers without scripts
+# The names of an input and a button for browsers without JavaScript
 BEGINS, NARROW = beginning_name("chatbot"), "narrow"
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from chatbots.llm.exchange import ReplyFailed
+from config.outbound.failures import class_of
 
 NAME = re.compile(r"[A-Za-z_]{1,50}|[0-9]{1,6}")  # matches error codes and types, but no API keys
 TOO_MANY_REQUESTS, CONTENT_TOO_LARGE = 429, 413
@@ -63,7 +64,7 @@ def refusal(status: int, body: bytes, retry_after: str | None = None) -> ModelFa
     name = _name(error, status)
     return ModelFault(
         f"the model's endpoint answered {status}" + (f" ({name})" if name else ""),
-        f"{status // 100}xx",
+        f"{class_of(status)}xx",
         _remedy(status, name, error.get("param"), body.decode(errors="replace").lower()),
         seconds(retry_after),
     )

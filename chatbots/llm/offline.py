@@ -14,7 +14,7 @@ from chatbots.llm.exchange import Reply
 
 QUOTED = 2  # the maximum number of sentences in an answer
 SENTENCE_LENGTH = 300
-STEM = 4  # words match if they share this many first letters: "delivery", "deliveries"
+STEM = 4  # words match if their first letters, up to this many, agree: "delivery", "deliveries"
 KNOWN_WEIGHT = 2  # weight of a known subject; any other word weighs 1
 
 UNKNOWN = "I am sorry, I do not know that. A member of our team will be glad to help you."

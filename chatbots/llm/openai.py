@@ -17,14 +17,14 @@ from chatbots.llm.exchange import Model, Reply, ReplyFailed, Turn
 from chatbots.llm.faults import ModelFault, Remedy
 from chatbots.llm.metrics import KEY_NOT_SET
 from config.outbound.deadline import left, within
-from config.outbound.failures import FAILURES, Reason, explain
+from config.outbound.failures import FAILURES, Reason, explain, is_shortage
 from config.outbound.transport import pieces, session
 
 logger = logging.getLogger(__name__)
 
 KEPT = 128  # idle connections that are kept open, across all models
 PAUSES = (0.5, 1.0)  # seconds before each retry, unless the endpoint sends Retry-After
-ERROR_BYTES, ERROR_SECONDS = 16 * 1024, 2.0  # limits for reading the body of an error
+ERROR_BYTES, ERROR_SECONDS = 16 * 1024, 2.0  # limits for reading the body of an error response
 
 
 def complete(
@@ -106,7 +106,10 @@ def _completion(
     } | ({} if temperature is None else {"temperature": temperature})
     try:
         status, body = _post(model, orjson.dumps(question))
-    except FAILURES as error:
+        return parsing.read(body, status)
+    except Exception as error:  # without free resources, libraries raise errors of any type
+        if not isinstance(error, FAILURES) and not is_shortage(error):
+            raise
         reason, detail = explain(error)
         if reason == Reason.ANSWER_NOT_UNDERSTOOD:
             detail = ""  # the detail may quote the response
@@ -114,7 +117,6 @@ def _completion(
         raise ModelFault(
             f"{reason.label} {detail}".strip(), reason, Remedy.WAIT if closed else Remedy.NONE
         ) from None
-    return parsing.read(body, status)
 
 
 @cache

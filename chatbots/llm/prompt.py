@@ -46,8 +46,8 @@ def with_unused(rows: "QuerySet[RowT]") -> "QuerySet[RowT]":
 def settings_of_chatbot() -> "QuerySet[LlmModel, tuple[Any, ...]]":
     """Select the MODEL columns of the model that answers, and the OWN columns of the settings.
 
-    Selects nothing if there is no such model. Querying models takes one subquery for each OWN
-    column. Querying settings would take two subqueries for each MODEL column.
+    Selects nothing if there is no such model. The query reads the models, with one subquery for
+    each OWN column. A query that read the settings would need two for each MODEL column.
     """
     own = with_unused(GeneralSettings.objects.filter(chatbot=CHATBOT))
     answering = LlmModel.objects.filter(

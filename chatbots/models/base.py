@@ -21,8 +21,10 @@ class ListFull(Refused):
 class ListRow(Row):
     """A row in one of a chatbot's lists, each of which holds at most MOST rows.
 
-    Admin forms call `clean`; other code calls `make_room` before it adds rows.
+    Admin forms call `clean`. Other code calls `make_room`, except for the rows of a new chatbot.
     """
+
+    checks_room = True  # False if the caller of `clean` calls `make_room` for several rows together
 
     class Meta:
         abstract = True
@@ -42,7 +44,7 @@ class ListRow(Row):
     def clean(self) -> None:
         """Reject a new row if the list is full. Raises ValidationError."""
         chatbot_id = getattr(self, "chatbot_id", None)
-        if self._state.adding and chatbot_id:
+        if self.checks_room and self._state.adding and chatbot_id:
             try:
                 self.make_room(chatbot_id)
             except ListFull as full:

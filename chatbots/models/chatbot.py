@@ -38,7 +38,7 @@ class ChatbotQuerySet(models.QuerySet["Chatbot"]):
     def open_to(self, person: Any) -> "ChatbotQuerySet":
         """Select the chatbots that a person may use.
 
-        On PostgreSQL, `ids_sought` finds them without reading the chatbots of other accounts.
+        On PostgreSQL, `ids_sought` finds their ids without reading the chatbots of other accounts.
         """
         if connection.vendor == "postgresql":
             return self.filter(pk__in=Collected(ids_sought(person)))

@@ -20,7 +20,7 @@ class ShareDetails(models.TextChoices):
 
     MANDATORY = "mandatory"
     OPTIONAL = "optional"
-    DO_NOT_COLLECT = "do_not_collect"
+    DO_NOT_COLLECT = "do_not_collect", "Do not collect"
 
 
 class FieldType(models.TextChoices):

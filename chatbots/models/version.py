@@ -45,7 +45,7 @@ class Version(Row):
         related_name="+",
     )
     saved_via = models.CharField(max_length=SHORT, default=current_via)
-    used = models.BooleanField(default=False)  # a reply may refer to it, so it is never pruned
+    used = models.BooleanField(default=False)  # a reply may refer to this version: never prune it
 
     class Meta:
         constraints = [
@@ -94,7 +94,7 @@ class VersionedRow(models.Model):
     """
 
     version = models.PositiveIntegerField(default=0, editable=False)  # the current number
-    unused: UUID | None = None  # set by queries that annotate `unused_version`
+    unused: UUID | None = None  # set by queries annotated with `unused_version`
 
     class Meta:
         abstract = True

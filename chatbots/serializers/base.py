@@ -1,4 +1,4 @@
-"""Derive wire fields from model fields, so that only models define bounds and defaults."""
+"""Derive wire fields from model fields, so that models define most bounds and defaults."""
 
 import re
 from collections.abc import Container, Mapping, Sequence

@@ -38,3 +38,19 @@ class AnyObject(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]  #
     def map_serializer(self, auto_schema: AutoSchema, direction: str) -> dict[str, Any]:
         """Return a schema that accepts any JSON object."""
         return {"type": "object", "additionalProperties": True, "description": StarterInput.__doc__}
+
+
+class GivenObject(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]  # spectacular's
+    """Documents that StarterRecord also has the fields of the given object.
+
+    Without this, generated clients offer only the fields that we add.
+    """
+
+    target_class = StarterRecord
+
+    def map_serializer(self, auto_schema: AutoSchema, direction: Any) -> dict[str, Any]:
+        """Return the schema of our fields, with any other fields allowed."""
+        own: Any = auto_schema._map_serializer(  # type: ignore[no-untyped-call]  # spectacular's
+            self.target, direction, bypass_extensions=True
+        )
+        return {**own, "additionalProperties": True}

@@ -33,7 +33,7 @@ def check(current: GeneralSettings, changes: Mapping[str, Any]) -> None:
 
 def change(chatbot_id: UUID, changes: Mapping[str, Any]) -> GeneralSettings:
     """Apply changes, given by column name. Creates the row if needed. Raises InvalidRequest."""
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         current = settings.lock(GeneralSettings, chatbot_id)
         check(current, changes)
         return current.change(changes)
@@ -47,7 +47,7 @@ def change_both(
     Lead settings are created only if user data is given, because creating them starts lead
     collection. Open point: settings-put.
     """
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         change(chatbot_id, general)
         if user_data:
             settings.change(LeadSettings, chatbot_id, user_data)

@@ -15,7 +15,7 @@ FoundT = TypeVar("FoundT")
 
 
 def first(rows: Sequence[FoundT]) -> FoundT:
-    """Return the first row or record. Raises NotFound if there is none. Open point: lead-repeat."""
+    """Return the first of the lead settings. Raises NotFound. Open point: lead-repeat."""
     if not rows:
         raise NotFound("lead settings not found")
     return rows[0]
@@ -23,7 +23,7 @@ def first(rows: Sequence[FoundT]) -> FoundT:
 
 def remove(chatbot_id: UUID) -> LeadSettings:
     """Delete a chatbot's lead settings and return them as they were. Raises NotFound."""
-    rows = LeadSettings.objects.filter(chatbot=chatbot_id)
+    rows = LeadSettings.objects.select_for_update().filter(chatbot=chatbot_id)
     with transaction.atomic():
         lock_chatbot(chatbot_id)
         row = first([*rows])

@@ -14,17 +14,19 @@ def copy_texts(source: Localization, locale_code: str) -> Localization:
     Creates the target set if needed, and keeps the texts that are already stored in it. A
     malformed locale code raises InvalidRequest, and a full list raises ListFull.
     """
+    new = Localization(chatbot_id=source.chatbot_id, locale_code=locale_code)
+    try:
+        new.clean_fields()
+    except ValidationError as error:
+        raise InvalidRequest.at(["locale_code"], error.messages[0]) from None
     with transaction.atomic():
         lock_chatbot(source.chatbot_id)
-        found = Localization.objects.filter(chatbot=source.chatbot_id, locale_code=locale_code)
-        target = found.first()
+        # Locked too, because the admin locks only the set that it saves, and not the chatbot.
+        sets = Localization.objects.select_for_update(no_key=True)
+        target = sets.filter(chatbot=source.chatbot_id, locale_code=locale_code).first()
         if target is None:
-            target = Localization(chatbot_id=source.chatbot_id, locale_code=locale_code)
             Localization.make_room(source.chatbot_id)
-            try:
-                target.clean_fields()
-            except ValidationError as error:
-                raise InvalidRequest.at(["locale_code"], error.messages[0]) from None
+            target = new
         target.texts = source.texts | target.texts
         target.save()
     return target

@@ -23,8 +23,8 @@ class Trial:
 def ask(chatbot_id: UUID, said: Sequence[Turn], question: str) -> Trial:
     """Return the reply to a question that follows the turns in `said`.
 
-    The question counts against no quota, and neither the reply nor a failure is recorded. Releases
-    the database connection before waiting for the model.
+    The question counts against no quota. Only metrics record the reply or failure. Releases the
+    database connection before waiting for the model.
     """
     known = prompt.briefing(chatbot_id)
     reply = Reply(known.fallback, failure="no model is marked as the default")

@@ -45,7 +45,7 @@ class AccountChatbotViewSet(AccountViewSet):
         """Open the chatbot if its id is in the path, otherwise the account. Raises ApiError.
 
         Everyone who may use a chatbot may enter its account, so the account need not be checked. If
-        the chatbot cannot be opened, the account is tried, because its error takes precedence.
+        the chatbot cannot be opened, the account is checked, because its error takes precedence.
         """
         if "chatbot_id" not in names:
             return super().open(**names)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from django.db import transaction
+
 from chatbots.models import GeneralSettings
 from chatbots.serializers.general_settings import GeneralSettingsInput, GeneralSettingsRecord
 from chatbots.services import general_settings
@@ -26,5 +28,6 @@ class GeneralSettingsViewSet(ChatbotViewSet):
 
         Omitted fields keep their values.
         """
-        general_settings.change(self.chatbot.pk, changes)
-        return GeneralSettingsRecord.read_one(self.rows().with_llm())
+        with transaction.atomic():  # the row is read before others can change it
+            general_settings.change(self.chatbot.pk, changes)
+            return GeneralSettingsRecord.read_one(self.rows().with_llm())

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from django.db import transaction
+
 from chatbots.models import GeneralSettings
 from chatbots.serializers.settings import AllSettingsInput, AllSettingsRecord
 from chatbots.serializers.user_data import USER_DATA_FIELDS
@@ -27,5 +29,6 @@ class SettingsViewSet(ChatbotViewSet):
         Omitted fields keep their values.
         """
         user_data = {name: changes.pop(name) for name in USER_DATA_FIELDS if name in changes}
-        general_settings.change_both(self.chatbot.pk, general=changes, user_data=user_data)
-        return AllSettingsRecord.read_one(self.rows().with_llm())
+        with transaction.atomic():  # the row is read before others can change it
+            general_settings.change_both(self.chatbot.pk, general=changes, user_data=user_data)
+            return AllSettingsRecord.read_one(self.rows().with_llm())

@@ -44,7 +44,7 @@ def holder(chatbot: Chatbot, *, owner: bool, role: Any, permissions: Any, added:
 
 
 def opened(user: User, chatbot: Chatbot) -> OpenChatbot:
-    """Open a chatbot with a new API key of the user."""
+    """Open a chatbot as the user, with a new API key."""
     key, viewset = {"Authorization": f"Bearer {api_key.issue(user)[1]}"}, CallerViewSet()
     with acting(Context()):
         request = RequestFactory().get("/", headers=key)

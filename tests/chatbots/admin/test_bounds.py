@@ -42,23 +42,58 @@ def test_the_last_free_row_is_saved_and_one_more_is_a_form_error(
     assert model.objects.filter(chatbot=chatbot).count() == MOST
 
 
-@pytest.mark.slow
-def test_rows_added_together_are_counted_together(
-    client: Client, chatbot: Chatbot, settings: Any
-) -> None:
-    settings.DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
-    fill(FollowUpPrompt, chatbot, free=1)
-    FollowUpPrompt.objects.update(button_title="Prices", button_message="What does it cost?")
-    address = reverse("admin:chatbots_chatbot_change", args=[chatbot.pk])
+def prompts_to_add(client: Client, address: str, count: int) -> dict[str, str]:
+    """Return the fields that add follow-up prompts on a chatbot's page."""
     shown = int(fields_of(client.get(address))["follow_up_prompts-TOTAL_FORMS"])
-    rows = {"follow_up_prompts-TOTAL_FORMS": str(shown + 2)}
-    for number in (shown, shown + 1):
+    rows = {"follow_up_prompts-TOTAL_FORMS": str(shown + count)}
+    for number in range(shown, shown + count):
         rows[f"follow_up_prompts-{number}-button_title"] = "More"
         rows[f"follow_up_prompts-{number}-button_message"] = "More?"
         rows[f"follow_up_prompts-{number}-rank"] = "1"
+    return rows
+
+
+@pytest.fixture
+def address(chatbot: Chatbot) -> str:
+    return reverse("admin:chatbots_chatbot_change", args=[chatbot.pk])
+
+
+def fill_with_prompts(chatbot: Chatbot, *, free: int = 0) -> None:
+    fill(FollowUpPrompt, chatbot, free=free)
+    FollowUpPrompt.objects.update(button_title="Prices", button_message="What does it cost?")
+
+
+@pytest.mark.slow
+def test_rows_added_together_are_counted_together(
+    client: Client, chatbot: Chatbot, address: str
+) -> None:
+    fill_with_prompts(chatbot, free=1)
+    rows = prompts_to_add(client, address, 2)
     answer = submit(client, address, **rows)
     assert f"a chatbot has at most {MOST} follow-up prompts" in answer.content.decode()
     assert FollowUpPrompt.objects.count() == MOST - 1
     rows["follow_up_prompts-0-DELETE"] = "on"
     assert submit(client, address, **rows).status_code == 302
     assert FollowUpPrompt.objects.count() == MOST
+
+
+def test_a_row_of_a_full_list_is_replaced(client: Client, chatbot: Chatbot, address: str) -> None:
+    fill_with_prompts(chatbot)
+    rows = prompts_to_add(client, address, 1)
+    answer = submit(client, address, **rows)
+    assert f"a chatbot has at most {MOST} follow-up prompts" in answer.text
+    rows["follow_up_prompts-0-DELETE"] = "on"
+    assert submit(client, address, **rows).status_code == 302
+    assert FollowUpPrompt.objects.count() == MOST
+    assert FollowUpPrompt.objects.filter(button_title="More").count() == 1
+
+
+def test_deleted_rows_are_counted_even_if_another_row_is_invalid(
+    client: Client, chatbot: Chatbot, address: str
+) -> None:
+    fill_with_prompts(chatbot)
+    rows = prompts_to_add(client, address, 1)
+    rows |= {"follow_up_prompts-0-DELETE": "on", "follow_up_prompts-1-rank": "first"}
+    answer = submit(client, address, **rows)
+    assert "Enter a whole number" in answer.text
+    assert "a chatbot has at most" not in answer.text

@@ -107,7 +107,9 @@ PAGES: dict[str, tuple[Callable[[Chatbot], str], int]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("as_superuser", [True, False], ids=["superuser", "staff"])
-def test_queries_do_not_grow_with_the_rows(chatbot: Chatbot, as_superuser: bool) -> None:
+def test_the_number_of_queries_does_not_grow_with_the_number_of_rows(
+    chatbot: Chatbot, as_superuser: bool
+) -> None:
     LeadSettingsFactory(chatbot=chatbot)
     user = superuser() if as_superuser else staff(chatbot.account.owner, ACCOUNT_ADMINS)
     client = signed_in(user)

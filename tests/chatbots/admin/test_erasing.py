@@ -61,6 +61,8 @@ def test_people_who_manage_the_account_can_delete(
     tenant: Tenant, who: str, model: type[Model]
 ) -> None:
     client, row = client_of(tenant, who), row_of(tenant, model)
+    thread = row_of(tenant, Thread)
+    event = DeliveryFactory(chatbot=tenant.chatbot, thread_id=thread.pk, event="NEW_LEAD")
     assert at(row) in client.get(at(row, "change")).content.decode()
     page = client.get(at(row))
     assert page.status_code == 200
@@ -68,7 +70,8 @@ def test_people_who_manage_the_account_can_delete(
     answer = client.post(at(row), {"name": "mine bot"}, follow=True)
     assert "was deleted" in answer.content.decode()
     assert not model.objects.filter(pk=row.pk).exists()
-    assert not any(row.body for row in Delivery.objects.filter(event="NEW_LEAD"))
+    event.refresh_from_db()
+    assert bool(event.body) is (model is Chatbot), "only a chatbot's are left to a worker"
     assert LogEntry.objects.get().object_repr == (
         "mine bot" if model is Chatbot else f"{model._meta.verbose_name} {row.pk}"
     )
@@ -170,3 +173,9 @@ def test_rows_cannot_be_deleted_from_a_list(tenant: Tenant) -> None:
             {"action": "delete_selected", "_selected_action": keys, "post": "yes"},
         )
         assert model.objects.count() == len(keys)
+
+
+@pytest.mark.parametrize("model", KINDS, ids=lambda model: model.__name__)
+def test_the_confirmation_names_the_kind_of_row(tenant: Tenant, model: Any) -> None:
+    text = client_of(tenant, "superuser").get(at(row_of(tenant, model))).text
+    assert f"permanently deletes the {model._meta.verbose_name} <b>" in text

@@ -122,7 +122,7 @@ def test_a_tampered_conversation_starts_over(client: Client, address: str, said:
 
 
 def test_an_empty_question_is_not_asked(client: Client, address: str, model: ModelServer) -> None:
-    assert "required" in client.post(address, {"question": " "}).content.decode()
+    assert "This field is required" in client.post(address, {"question": " "}).content.decode()
     assert "Write a message" in client.get(address).content.decode()
     assert not model.questions
 

@@ -40,7 +40,7 @@ def assert_all_kept() -> None:
             assert content_at(row.pk, row.version) == row.content(), row
 
 
-def test_each_change_makes_a_version_with_the_exact_text(chatbot: Chatbot) -> None:
+def test_each_change_creates_a_version_with_the_exact_text(chatbot: Chatbot) -> None:
     row = instructions.create(chatbot.pk, {"title": "Support", "instruction": "Be brief."})
     for text in (HARD, HARD + " ", "x" * 65_535):
         instructions.update(chatbot.pk, row.pk, {"instruction": text, "creativity_level": 0.1})
@@ -53,7 +53,7 @@ def test_each_change_makes_a_version_with_the_exact_text(chatbot: Chatbot) -> No
     assert row.version == 4
 
 
-def test_a_change_that_does_not_affect_the_content_makes_no_version(chatbot: Chatbot) -> None:
+def test_a_change_that_does_not_affect_the_content_creates_no_version(chatbot: Chatbot) -> None:
     row = InstructionFactory(chatbot=chatbot)
     instructions.update(chatbot.pk, row.pk, {"instruction": row.instruction, "is_active": True})
     row.refresh_from_db()
@@ -61,7 +61,7 @@ def test_a_change_that_does_not_affect_the_content_makes_no_version(chatbot: Cha
     assert (row.version, len(versions(row))) == (1, 1)
 
 
-def test_a_saved_instance_makes_a_version_too(chatbot: Chatbot) -> None:
+def test_saving_an_instance_creates_a_version_too(chatbot: Chatbot) -> None:
     row = PersonaFactory(chatbot=chatbot)
     row.description = HARD
     row.save(update_fields=["description"])
@@ -135,7 +135,7 @@ def test_every_operation_stores_a_version_of_what_it_changes(
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
-def test_the_same_text_saved_again_makes_no_version(
+def test_saving_the_same_text_again_creates_no_version(
     api: Api, chatbot: Chatbot, operation: Operation
 ) -> None:
     ids = ids_of(chatbot)

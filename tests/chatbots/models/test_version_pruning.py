@@ -210,6 +210,7 @@ def wait_for_a_lock() -> None:
     ends = time.monotonic() + 30
     with connection.cursor() as cursor:
         while True:
+            cursor.execute("SELECT pg_stat_clear_snapshot()")
             cursor.execute(
                 "SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() ="
                 " ANY(pg_blocking_pids(pid))"

@@ -111,7 +111,7 @@ def test_a_change_starts_from_the_stored_values(chatbot: Chatbot) -> None:
 
 
 def test_every_column_that_can_change_is_compared() -> None:
-    """Without the comparison, a response could show a value that another writer has replaced."""
+    """Otherwise, a response could show a value that another writer has replaced."""
     fixed = {*Chatbot.ORDINARY, "account", "created_by_user", "erased_at", "purge_at"}
     assert {*CHANGEABLE} == {field.name for field in Chatbot._meta.concrete_fields} - fixed
 

@@ -1,4 +1,4 @@
-"""A change through the API waits for staff who change or delete the same row in the admin."""
+"""A change through the API waits for staff who are changing or deleting the row in the admin."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -28,7 +28,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("factory", "path", "body", "column"), ROWS)
 @pytest.mark.parametrize("deleted", [True, False])
-def test_a_row_changed_or_deleted_while_a_change_waits(
+def test_a_change_waits_for_staff_who_change_or_delete_the_row(
     api: Api, here: str, deleted: bool, factory: Any, path: str, body: Any, column: str
 ) -> None:
     row = factory(chatbot=Chatbot.objects.get())

@@ -1,4 +1,4 @@
-"""Lists of chatbots: an account's, and those a caller may use, grouped by account or in pages."""
+"""Lists of an account's chatbots, and of those that a caller may use (grouped or paginated)."""
 
 from typing import Any
 
@@ -203,6 +203,19 @@ def test_an_invalid_page_is_rejected(api: Api, query: str, path: list[str]) -> N
 @pytest.mark.proves("Pagination (list endpoints)")
 def test_the_largest_limit_is_accepted(api: Api) -> None:
     assert api.get("/v1/chatbots?limit=100").status_code == 200
+
+
+@pytest.mark.parametrize("zeros", [1, 19, 5_000])
+def test_leading_zeros_do_not_change_a_number(api: Api, zeros: int) -> None:
+    page = api.get(f"/v1/chatbots?limit={'0' * zeros}12").json()["data"]["pagination"]
+    assert page["limit"] == 12
+
+
+@pytest.mark.parametrize("number", ["0" * 5_000, "9" * 5_000])
+def test_a_number_of_any_length_is_compared_with_the_bounds(api: Api, number: str) -> None:
+    [fault] = api.get(f"/v1/chatbots?limit={number}").json()["errors"]
+    bound = "least 1" if number.startswith("0") else "most 100"
+    assert fault == {"path": ["limit"], "message": f"Must be at {bound}"}
 
 
 def test_the_list_needs_the_same_queries_at_any_size(

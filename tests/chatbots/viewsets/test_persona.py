@@ -49,7 +49,7 @@ def test_only_provided_fields_are_changed(
     assert {name: record[name] for name in body} == body
     assert (record["id"], record["chatbotId"]) == (str(persona.pk), str(persona.chatbot_id))
     after = stored(persona)
-    assert len({n for n in after if after[n] != before[n]}) == 3  # plus updated_at and version
+    assert len({n for n in after if after[n] != before[n]}) == 3  # including updated_at and version
 
 
 def test_flags_cannot_be_set(api: Api, there: str, persona: Persona) -> None:
