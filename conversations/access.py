@@ -1,13 +1,17 @@
-"""Look up and lock threads."""
+"""Look up and lock threads, and read the values that a chatbot's threads share."""
 
+from collections.abc import Iterable
+from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet, UUIDField
+from django.db.models import OuterRef, QuerySet, Subquery, UUIDField
 
+from chatbots.models import Chatbot
+from chatbots.models.llm_model import effective_columns
 from config.api.errors import NotFound
 from config.api.fields import Identifier
 from config.database.prepared import Given, prepared
-from conversations.models import Message, Thread
+from conversations.models import Message, Thread, ThreadCount
 
 
 class ThreadNotFound(NotFound):
@@ -67,3 +71,23 @@ def lock_thread(thread_id: UUID, *, chatbot_id: UUID | None = None) -> Thread:
     """
     of_chatbot = chatbot_id is not None
     return present(LOCKED.first(of_chatbot, thread=thread_id, chatbot=chatbot_id))
+
+
+COUNT = ThreadCount.objects.filter(chatbot=OuterRef("pk"))
+OVERVIEW = prepared(
+    lambda *columns: (
+        Chatbot.objects.filter(pk=Given("chatbot", UUIDField()))
+        .annotate(**effective_columns(OuterRef("generalsettings__llm_model")))
+        .values_list(Subquery(COUNT.values("threads")), *columns)
+    )
+)
+
+
+def overview(chatbot_id: UUID, columns: Iterable[str]) -> tuple[int, list[Any]]:
+    """Return the number of a chatbot's threads, and the given columns of the chatbot.
+
+    The columns `llm_id`, `llm_provider` and `llm_title` describe the model that answers. This takes
+    one statement for a whole list of threads, instead of one for each thread.
+    """
+    total, *values = OVERVIEW.first(*columns, chatbot=chatbot_id) or (0,)
+    return total or 0, values  # NULL before the first thread

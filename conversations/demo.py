@@ -106,11 +106,20 @@ class Talk(NamedTuple):
     words: tuple[tuple[MessageType, str], ...] = SHOP_TALK
 
 
+def active_user(email: str, *, name: str) -> User:
+    """Find or create a user. Reactivates a deactivated one, so that new secrets work."""
+    user = find_or_create_user(email, name=name)
+    if not user.is_active:
+        user.is_active = True
+        user.save(update_fields=["is_active"])
+    return user
+
+
 def person(
     account: Account, email: str, name: str, *, role: Role, permissions: tuple[str, ...] = ()
 ) -> User:
     """Find or create a user and, unless they own the account, their membership in it."""
-    user = find_or_create_user(email, name=name)
+    user = active_user(email, name=name)
     if role != Role.OWNER:
         Membership.objects.get_or_create(
             account=account, user=user, defaults={"role": role, "permissions": list(permissions)}
@@ -120,7 +129,7 @@ def person(
 
 def account_of(name: str, plan: str, owner_email: str, owner_name: str) -> Account:
     """Find or create an account and its owner."""
-    owner = find_or_create_user(owner_email, name=owner_name)
+    owner = active_user(owner_email, name=owner_name)
     found = Account.objects.filter(name=name, owner=owner).first()
     return found or Account.objects.create(name=name, owner=owner, plan=Plan.objects.get(name=plan))
 
@@ -293,7 +302,7 @@ def starter_account() -> Record:
 def administrator() -> tuple[User, str]:
     """Find or create the superuser, and set a new password."""
     password = secrets.token_urlsafe(12)
-    user = find_or_create_user(ADMIN_EMAIL, name="Administrator")
+    user = active_user(ADMIN_EMAIL, name="Administrator")
     user.is_staff = user.is_superuser = True
     user.set_password(password)
     user.save()

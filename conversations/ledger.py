@@ -7,9 +7,10 @@ A message must have a delivery only if its event was provably due. That is, the 
 enabled, the endpoint is active and subscribed, and neither has changed since shortly before the
 message was stored. Earlier configurations are not kept, so it is unknown whether the events of
 other messages were due, and these messages are not checked. Messages older than the delivery log
-are not checked either. The log is assumed to begin with its oldest delivery, but at least one day
-and at most one retention period ago. Erased conversations and chatbots are not checked. An erased
-delivery can outlive its message, but its content must be gone.
+are not checked either. The log is assumed to begin with the oldest delivery that finished within a
+day of its creation, but at least one day and at most one retention period ago. Messages and counts
+of erased conversations and chatbots are not checked. An erased delivery can outlive its message,
+but its content must be gone.
 
 Every other rule compares rows that change in the same transaction, so it holds at any moment.
 """
@@ -59,9 +60,15 @@ class Gaps:
 
 
 def log_begins() -> datetime:
-    """Return the time from which the delivery log is complete."""
+    """Return the time from which the delivery log is complete.
+
+    Pruning keeps due deliveries, so an old delivery does not prove that the log goes back that far.
+    A delivery that finished within LEAST_LOG of its creation does: otherwise, pruning would already
+    have deleted it.
+    """
     now = timezone.now() + GRACE  # with a margin, because pruning may be running
-    oldest = Delivery.objects.order_by("created_at", "id").values_list("created_at", flat=True)
+    finished = Delivery.objects.filter(due_at=None, updated_at__lt=F("created_at") + LEAST_LOG)
+    oldest = finished.order_by("created_at", "id").values_list("created_at", flat=True)
     begins = min(oldest.first() or now, now - LEAST_LOG)
     return max(begins, now - timedelta(days=settings.WEBHOOK_RETENTION_DAYS))
 

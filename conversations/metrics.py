@@ -50,7 +50,7 @@ HELP = {
     "chatbots_sending": "1 if deliveries and emails are sent, 0 if SENDING is off",
     "chatbots_ledger_gaps": "Gaps found by the last complete daily check of the ledger",
     "chatbots_ledger_age_seconds": "Time since the last complete daily check of the ledger",
-    "chatbots_database_up": "1 if the database answered when it was last read, otherwise 0",
+    "chatbots_database_up": "1 if the last attempt to read the database succeeded, otherwise 0",
 }
 
 

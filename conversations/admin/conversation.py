@@ -34,6 +34,7 @@ KINDS = {
 # The attribute that `urlize` writes, and its replacement. No escaped text contains either of them,
 # because its quotes are escaped.
 REL = ' rel="nofollow"', ' rel="noopener nofollow noreferrer"'
+FLAGS = ("escalated", "resolved", "important", "archived")
 THUMBS = {"positive_count": ("thumb up", "good"), "negative_count": ("thumb down", "bad")}
 SENT = {State.SUCCESS.value: "sent"}  # a state that the page shows under another name
 
@@ -119,6 +120,12 @@ class Excerpt:
         return str(self.bubbles[-1].message.pk) if self.bubbles else ""
 
 
+def state_of(thread: Thread) -> str:
+    """Return the state that the page's header shows. Each poll reports it to the page's script."""
+    flags = [name for name in FLAGS if getattr(thread, name)]
+    return " ".join([*flags, str(thread.taken_over_by_id or "")])
+
+
 def messages_of(thread: Thread) -> "QuerySet[Message]":
     """Select a thread's messages with the related rows that bubbles show."""
     return Message.objects.filter(thread=thread).select_related("draft", "llm_model", "origin")
@@ -176,9 +183,9 @@ def other_threads(thread: Thread) -> "QuerySet[Thread]":
 
 
 def neighbors(rows: Any, thread: Thread) -> tuple[Thread | None, Thread | None]:
-    """Find the threads before and after a thread among the waiting threads, longest wait first.
+    """Find the waiting threads before and after a given thread, ordered by longest wait.
 
-    A thread that is not waiting is treated as coming before all waiting threads. Any: a queryset.
+    A thread without `waiting_since` is treated as coming before all of them. `rows` is a queryset.
     """
     waiting = rows.waiting().exclude(pk=thread.pk).order_by("waiting_since", "id")
     if not thread.waiting_since:

@@ -26,6 +26,7 @@ LIVE_MOST = 3 * ONE_HOUR
 CLOCK = timedelta(seconds=1)  # added to the current time, to include rows of the current second
 NAMES = Activity.CONVERSATIONS + Activity.DELIVERIES
 FIVE_MINUTES = timedelta(minutes=5)
+GRAY = "#808896"  # color of a chart's text; readable in light and dark mode
 
 
 def slot_of(moment: datetime) -> datetime:
@@ -191,16 +192,17 @@ class Chart:
     @property
     def options(self) -> str:
         """Return the options for the admin's chart script, as JSON."""
-        axis = {"stacked": self.stacked, "ticks": {"color": "#808896", "precision": 0}}
+        axis = {"stacked": self.stacked, "ticks": {"color": GRAY, "precision": 0}}
+        title = {"display": True, "text": "Time (UTC)", "color": GRAY}
         return json.dumps(
             {
                 "animation": False,
                 "maintainAspectRatio": False,
                 "scales": {
-                    "x": axis | {"grid": {"display": False}},
+                    "x": axis | {"grid": {"display": False}, "title": title},
                     "y": axis | {"beginAtZero": True, "grid": {"tickWidth": 0}},
                 },
-                "plugins": {"legend": {"position": "bottom", "labels": {"color": "#808896"}}},
+                "plugins": {"legend": {"position": "bottom", "labels": {"color": GRAY}}},
             }
         )
 

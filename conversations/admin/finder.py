@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from unfold.dataclasses import SearchResult
@@ -54,9 +54,20 @@ def chatbots(request: HttpRequest, text: str, wanted: UUID | None) -> Iterator[S
 def threads(request: HttpRequest, text: str, wanted: UUID | None) -> Iterator[SearchResult]:
     """Find the latest threads by the visitor's name or email address, or one by its id."""
     mine: Any = rows(request, Thread)
-    found = mine.filter(pk=wanted) if wanted else search.named(mine, text, scope(request))
-    for thread in found.select_related("visitor", "chatbot").order_by(*LATEST)[:MOST]:
+    if wanted:
+        found = latest(mine.filter(pk=wanted))
+    else:
+        bots = scope(request)
+        found = latest(search.named(mine, text, bots)) or latest(
+            search.with_initial(mine, text, bots)
+        )
+    for thread in found:
         yield result(thread, str(thread.visitor), f"Conversation, {thread.chatbot}", "inbox")
+
+
+def latest(found: "QuerySet[Thread]") -> list[Thread]:
+    """Read the latest of these threads."""
+    return list(found.select_related("visitor", "chatbot").order_by(*LATEST)[:MOST])
 
 
 def deliveries(request: HttpRequest, wanted: UUID) -> Iterator[SearchResult]:

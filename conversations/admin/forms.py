@@ -10,6 +10,8 @@ from unfold.widgets import (
     UnfoldBooleanWidget,
 )
 
+from config.admin.conflict import conflict_error
+from config.admin.lines import TextLines
 from config.database.lengths import LONG, SHORT
 from conversations.models import Thread
 
@@ -54,12 +56,12 @@ def text(label: str) -> forms.CharField:
         required=False,
         strip=False,
         show_hidden_initial=True,
-        widget=UnfoldAdminTextInputWidget,
+        widget=UnfoldAdminTextInputWidget(attrs={"dir": "auto"}),
     )
 
 
 def flag(label: str) -> forms.BooleanField:
-    """Declare an optional switch."""
+    """Declare an optional checkbox."""
     return forms.BooleanField(
         label=label, required=False, show_hidden_initial=True, widget=UnfoldBooleanWidget
     )
@@ -70,19 +72,20 @@ class DetailsForm(forms.Form):
 
     Hidden fields contain the values that the page was rendered with. A field counts as changed only
     if it differs from its hidden field, so saving the form does not overwrite what a colleague has
-    changed in other fields in the meantime.
+    changed in other fields in the meantime. If both have changed the same text, the form shows the
+    colleague's text, and only the next save replaces it.
     """
 
     visitor_name, visitor_email = text("Name"), text("Email")
     visitor_phone = text("Phone")
     title = text("Title")
-    internal_notes = forms.CharField(
+    internal_notes = TextLines(
         label="Notes",
         max_length=LONG,
         required=False,
         strip=False,
         show_hidden_initial=True,
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 4, "data-key": "n"}),
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 4, "dir": "auto", "data-key": "n"}),
         help_text="Internal, never sent",
     )
     important, archived = flag("Important"), flag("Archived")
@@ -98,6 +101,18 @@ class DetailsForm(forms.Form):
         }
         own = ("title", "internal_notes", "important", "archived")
         return cls(data, initial=known | {name: getattr(thread, name) for name in own})
+
+    def clean(self) -> dict[str, Any]:
+        """Report each changed text that someone else has changed since the page was rendered."""
+        given, data = self.cleaned_data, self.data.copy()  # type: ignore[attr-defined]  # QueryDict
+        for name in self.changed_data:
+            stored, seen = self.initial[name], f"initial-{name}"
+            differs = self.fields[name].has_changed
+            if differs(stored, data.get(seen, stored)) and differs(stored, given.get(name, stored)):
+                data[seen] = stored  # the next save replaces this value
+                self.add_error(name, conflict_error(stored))
+        self.data = data
+        return given
 
     def changes(self) -> dict[str, Any]:
         """Return only the fields that the user has changed."""

@@ -15,7 +15,7 @@ from accounts.admin.scope import once, person
 from accounts.models import Account, Usage
 from accounts.quotas import WARNED_AT, month_of
 from chatbots.admin.scope import open_chatbots
-from chatbots.models import LlmModel
+from chatbots.models import Chatbot, LlmModel
 from config.database.collected import CountOf
 from config.durations import in_words
 from conversations.admin.choice import Choice, chosen
@@ -143,7 +143,7 @@ def error_of(deliveries: dict[UUID, Delivery], *keys: UUID | None) -> str:
         if key in deliveries:
             delivery = deliveries[key]
             return delivery.last_error or f"status {delivery.last_code}"
-    return "-"
+    return "unknown: the delivery has been deleted"
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,8 @@ def home(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     usage = may_view(request, "accounts.usage")
     return context | {
         "title": "Home",
-        "nothing": not user.is_superuser and not open_chatbots(request),
+        "no_permission": not user.is_superuser and not user.get_all_permissions(),
+        "nothing": not (Chatbot.objects.exists() if user.is_superuser else open_chatbots(request)),
         "held": not settings.SENDING,
         "no_model": no_model(request),
         "choice": choice,

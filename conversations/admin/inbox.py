@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonRes
 from django.template.defaultfilters import truncatechars
 from django.urls import URLPattern, path
 from django.utils import timezone
-from django.utils.html import format_html_join
+from django.utils.html import format_html, format_html_join
 from django.utils.http import quote_etag
 from django.utils.safestring import SafeString
 from unfold.decorators import action
@@ -61,7 +61,7 @@ REMEMBERED = "inbox"  # the cookie with the query string of the last list viewed
 
 
 def waiting(rows: Any) -> "QuerySet[Thread]":
-    """Select the threads whose visitor is waiting for an agent. Any: a queryset of threads."""
+    """Select those threads of a queryset whose visitor is waiting for an agent."""
     kept: QuerySet[Thread] = rows.waiting()
     return kept
 
@@ -268,12 +268,12 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
         return f"{visitor} ({visitor.email})" if visitor.name and visitor.email else str(visitor)
 
     @display(description="last words")
-    def last_words(self, thread: Any) -> str:
-        """Quote the newest search hit, else the visitor's last message, else the last message."""
+    def last_words(self, thread: Any) -> SafeString | str:
+        """Quote the message that `with_words` selected. Names any author but the visitor."""
         if thread.speaker is None:
             return "no message yet"
         words = truncatechars(thread.words, LAST_WORDS)
-        return f"{SPEAKERS[MessageType(thread.speaker)]}{words}"
+        return format_html("{}<bdi>{}</bdi>", SPEAKERS[MessageType(thread.speaker)], words)
 
     @display(description="tags")
     def shown_tags(self, thread: Thread) -> SafeString:

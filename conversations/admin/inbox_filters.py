@@ -93,7 +93,7 @@ def applied(request: HttpRequest, rows: ThreadQuerySet) -> ThreadQuerySet:
 
 
 class Kept(SimpleListFilter):
-    """Base class of these filters. Each applies the function in KEPT for its parameter."""
+    """Base class of the filters below. Each applies the function in KEPT for its parameter."""
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         """Select the threads that match."""

@@ -109,7 +109,7 @@ class InboxList(KeysetChangeList):
 
     @property
     def unfiltered_url(self) -> str:
-        """Return the link to the view without filters or a search."""
+        """Return the URL of the view without filters or a search."""
         return f"?{VIEW}={self.view}"
 
     @property

@@ -108,8 +108,8 @@ def stamp(key: UUID, updated: datetime) -> str:
 def news(rows: ThreadQuerySet, person: User, name: str, *, minute: int) -> News:
     """Summarize the first page of a view and the menu's count of waiting threads.
 
-    If a thread on the page is waiting, the tag changes with `minute`, because the page shows the
-    waiting time in minutes.
+    If a thread on the page is waiting, the digest also depends on `minute`, because the page shows
+    the waiting time in minutes.
     """
     view = VIEWS[name]
     first = view.keep(rows, person).order_by(*view.key)[:SHOWN]
@@ -126,9 +126,9 @@ def news(rows: ThreadQuerySet, person: User, name: str, *, minute: int) -> News:
 def with_words(rows: ThreadQuerySet, *, found: Iterable[UUID] = ()) -> ThreadQuerySet:
     """Annotate threads with the message to quote.
 
-    This is the newest message in `found`, otherwise the visitor's last message, otherwise the last
-    message. `words` is the beginning of its text, and `speaker` is its type. Both are null if there
-    is no message.
+    This is the first of the following that exists: the newest message in `found`, the visitor's
+    last message, the thread's last message. `words` is the beginning of its text, and `speaker` is
+    its type. Both are null if there is no message.
     """
     said = Message.objects.filter(thread=OuterRef("pk")).order_by("-position")
     visitors = said.filter(message_type=MessageType.USER_MESSAGE)

@@ -7,7 +7,7 @@ from uuid import UUID
 from chatbots.models import Version
 from conversations.models import Message, ReplyOrigin
 
-Key = tuple[UUID, int]  # a row's id and a version's number
+Key = tuple[UUID, int]  # a row's id and version number
 
 
 def explained(messages: Iterable[Message]) -> dict[UUID, list[str]]:

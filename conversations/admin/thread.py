@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.template.loader import render_to_string
 from django.urls import URLPattern, path, reverse
@@ -17,13 +18,15 @@ from django.views.decorators.http import require_POST
 
 from accounts.admin.scope import ScopedAdmin, holds, person, with_row
 from chatbots.admin.scope import open_chatbots
+from chatbots.admin.versions import number_in
 from config.admin.keyset import whole_id
 from config.admin.page import page
+from conversations.access import lock_thread
 from conversations.admin import conversation
 from conversations.admin.forms import DetailsForm, ReplyForm, TagForm
 from conversations.admin.waiting_time import ago
 from conversations.models import Draft, Message, Thread
-from conversations.models.thread import MODES, MOST_TAGS, Mode, ThreadQuerySet
+from conversations.models.thread import MOST_TAGS, Mode, ThreadQuerySet
 from conversations.services import agent_message, escalation, presence, threads
 
 ANSWERED = (
@@ -48,7 +51,7 @@ def page_url(thread: Thread) -> str:
 
 
 def polled_threads(request: HttpRequest) -> ThreadQuerySet:
-    """Select the threads that the user may see, with as few queries as possible, for polls."""
+    """Select the threads that the user may see, with few queries, because open pages poll."""
     rows, user = Thread.objects.all(), person(request)
     if user.is_superuser:
         return rows
@@ -64,7 +67,7 @@ class ThreadDetailAdmin(ScopedAdmin):
         return [*map(self.route, self.buttons()), *super().get_urls()]
 
     def buttons(self) -> tuple[tuple[str, Any], ...]:
-        """List the routes below a thread's URL, as pairs of a path's last part and its view."""
+        """List the routes below a thread's URL: the last part of each path, and its view."""
         return (
             ("reply", require_POST(self.reply)),
             ("mode", require_POST(self.set_mode)),
@@ -124,7 +127,7 @@ class ThreadDetailAdmin(ScopedAdmin):
             "admin/conversations/thread.html",
             title=str(thread.visitor),
             thread=thread,
-            mode=MODES[thread.escalated],
+            state=conversation.state_of(thread),
             taken_over=ago(thread.taken_over_at),
             excerpt=excerpt,
             answers=answers,
@@ -194,12 +197,13 @@ class ThreadDetailAdmin(ScopedAdmin):
     @with_row("answer")
     def details(self, request: HttpRequest, thread: Thread) -> HttpResponse:
         """Save the details form: the changed fields of the thread and its visitor."""
-        form = DetailsForm.of(thread, request.POST)
-        if not form.is_valid():
+        with transaction.atomic():
+            form = DetailsForm.of(lock_thread(thread.pk), request.POST)
+            if form.is_valid() and (changes := form.changes()):
+                threads.update(thread.pk, changes)
+                messages.success(request, "Saved")
+        if form.errors:
             return self.show(request, thread, details=form)
-        if changes := form.changes():
-            threads.update(thread.pk, changes)
-            messages.success(request, "Saved")
         return HttpResponseRedirect(page_url(thread))
 
     @with_row("answer")
@@ -250,8 +254,7 @@ class ThreadDetailAdmin(ScopedAdmin):
         if request.headers.get("If-None-Match") == tag:
             response = HttpResponse(status=304)
         else:
-            given = request.GET.get("after", "")
-            new = conversation.since(thread, int(given) if given.isdecimal() else 0)
+            new = conversation.since(thread, number_in(request.GET.get("after")) or 0)
             shown = {
                 "bubbles": new,
                 "thread": thread,
@@ -266,7 +269,7 @@ class ThreadDetailAdmin(ScopedAdmin):
                     "html": html,
                     "position": last.position if last else thread.last_position,
                     "newest": last and last.pk,
-                    "mode": MODES[thread.escalated],
+                    "state": conversation.state_of(thread),
                     "others": others,
                 }
             )

@@ -26,7 +26,7 @@ def level(span: timedelta) -> tuple[str, str]:
 
 def waited(thread: Thread) -> SafeString:
     """Show how long the visitor has waited, or else how long ago the last activity was."""
-    waits = thread.waiting_since and not (thread.resolved or thread.archived)
+    waits = thread.is_waiting
     since = (thread.waiting_since if waits else None) or thread.updated_at
     span = max(timezone.now() - since, timedelta())
     state, remark = level(span) if waits else ("", "")

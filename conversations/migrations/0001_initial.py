@@ -64,7 +64,7 @@ SQLITE = (
 # Indexes of the words in messages, in the names and email addresses of visitors, and in tags. Each
 # entry also has a word that identifies its chatbot, so that a search reads only the entries of the
 # chatbots that the user may see. This word begins with "bot:" on PostgreSQL and with U+E000 on
-# SQLite. No word of a text begins with either of them. The statements in
+# SQLite. No word in a text begins with either prefix. The statements in
 # conversations/services/search.py read the indexes.
 POSTGRESQL_SEARCH = (
     # Words are letters and digits, without accents, as SQLite's tokenizer sees them. PostgreSQL's

@@ -34,7 +34,7 @@ class Activity(models.Model):
     success = number()
     failed = number()
     stale_at = models.DateTimeField(null=True)  # when the hour was marked for a recount
-    deliveries_stale_at = models.DateTimeField(null=True)  # the same, for the delivery counts
+    deliveries_stale_at = models.DateTimeField(null=True)  # the same mark for its delivery counts
 
     CONVERSATIONS = (
         "messages",

@@ -14,8 +14,8 @@ class LedgerCheck(models.Model):
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
     table = models.PositiveSmallIntegerField(default=0)  # the index in ledger.TABLES
     after = models.UUIDField(default=START)  # the last row checked in that table
-    found = models.JSONField(default=dict)  # gaps by kind, so far
-    gaps = models.JSONField(default=dict)  # gaps by kind, of the last complete check
+    found = models.JSONField(default=dict)  # gaps found so far, by kind
+    gaps = models.JSONField(default=dict)  # gaps found by the last complete check, by kind
     finished_at = models.DateTimeField(null=True)  # when the last complete check ended
 
     def __str__(self) -> str:

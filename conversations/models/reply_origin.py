@@ -7,11 +7,13 @@ from conversations.models.message import Message
 
 
 class ReplyOrigin(models.Model):
-    """The origin of an AI message, which itself has the response time and fallback reason.
+    """The origin of an AI message.
+
+    The message itself stores the model's response time and the reason for a fallback.
 
     Each pair of id and version refers to a Version in the chatbots app, which outlives the row it
-    describes. A version is 0 if the row does not exist. For example, a bot without general settings
-    uses the defaults.
+    describes. A version is 0 if there was no such row, for example because the bot had no general
+    settings and used the defaults.
     """
 
     message = models.OneToOneField(

@@ -5,13 +5,11 @@ from django.db import models
 from django.utils import timezone
 
 from chatbots.models import Chatbot
-from chatbots.models.llm_model import effective_columns
 from config.database.erasable import ErasableRow, PresentRows, purge_index
 from config.database.lengths import LONG, SHORT
 from config.database.prepared import page
 from conversations.models.visitor import Visitor
 
-CHOSEN_MODEL = models.OuterRef("chatbot__generalsettings__llm_model")
 MOST_TAGS = 100
 LATEST = ("-updated_at", "-id")
 OPEN = {"resolved": False, "archived": False}
@@ -36,11 +34,7 @@ MODES: dict[bool, str] = {False: Mode.AI.value, True: Mode.AGENT.value}  # by `e
 
 
 class ThreadQuerySet(models.QuerySet["Thread"]):
-    """Adds the annotations, orders and filters that lists of threads need."""
-
-    def with_llm(self) -> "ThreadQuerySet":
-        """Annotate the model that answers: `llm_id`, `llm_provider`, `llm_title`."""
-        return self.annotate(**effective_columns(CHOSEN_MODEL))
+    """Adds the orders and filters that lists of threads need."""
 
     def latest_first(self) -> "ThreadQuerySet":
         """Order by activity, latest first. Open point: thread-list."""
@@ -107,8 +101,8 @@ class Thread(ErasableRow):
         related_name="+",
         db_index=False,
     )
-    # When the visitor began to wait for an agent: at the escalation, or with the first message
-    # since an agent's last answer.
+    # When the visitor's wait began: at the escalation, or with the first message after an agent's
+    # last answer or resolution.
     waiting_since = models.DateTimeField(null=True, editable=False)
     reminded_at = models.DateTimeField(null=True, editable=False)  # when staff were last reminded
 
@@ -149,6 +143,11 @@ class Thread(ErasableRow):
 
     def __str__(self) -> str:
         return self.title or f"thread {self.pk}"
+
+    @property
+    def is_waiting(self) -> bool:
+        """Return whether the query `waiting` selects this thread."""
+        return bool(self.waiting_since) and not (self.resolved or self.archived)
 
     @property
     def dashboard_url(self) -> str:

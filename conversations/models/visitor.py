@@ -10,7 +10,7 @@ from chatbots.models import Chatbot
 from config.database.erasable import ErasableRow, PresentRows, purge_index
 from config.database.lengths import SHORT
 
-SHORTENED = 24  # maximum number of characters of a visitor's id that a page shows
+SHORTENED = 24  # maximum length of a shortened id
 
 
 def short(external_id: str) -> str:

@@ -39,7 +39,7 @@ class LlmModelPart(Shape):
 
 
 def answering_model() -> LlmModelPart:
-    """Return a field that reads the annotations of `with_llm`."""
+    """Return a field that reads the annotations of `effective_columns`."""
     columns = ("llm_id", "llm_provider", "llm_title")
     made: LlmModelPart = computed(LlmModelPart, *columns, of=model_of, allow_null=True)
     return made

@@ -260,18 +260,21 @@ def changed_hours(last_run: datetime) -> set[datetime]:
 def write(hour: datetime, columns: tuple[str, ...]) -> None:
     """Recompute the counts in the given columns for an hour and its day, for all chatbots.
 
-    Then clears the marks for these columns, except those that were set after the recount began.
+    Then clears those marks for these columns that were committed before the recount began.
     """
-    began = timezone.now()
+    rows = Activity.objects.filter(hours=HOUR, begins_at=hour)
+    # Marks are compared by value, not by age: a transaction that erases rows may set a mark before
+    # the recount begins, and commit only after its rows have been counted.
+    seen = list(rows.values(*MARKS).distinct())
     counts = Range(hour, hour + ONE_HOUR, chatbots=None, by_minute=False).count(columns)
     day = day_of(hour)
     with transaction.atomic():
-        rows = Activity.objects.filter(hours=HOUR, begins_at=hour)
         rows.update(**dict.fromkeys(columns, 0))
         _store(HOUR, hour, counts, columns)
         for mark, marked in MARKS.items():
             if marked[0] in columns:
-                rows.filter(**{f"{mark}__lte": began}).update(**{mark: None})
+                known = {row[mark] for row in seen} - {None}
+                rows.filter(**{f"{mark}__in": known}).update(**{mark: None})
         whole = Activity.objects.filter(hours=HOUR, begins_at__gte=day, begins_at__lt=day + ONE_DAY)
         sums: Any = {f"sum_{name}": Sum(name) for name in columns}  # Any: dynamic names
         rows_of_day: Any = whole.values("chatbot").annotate(**sums)

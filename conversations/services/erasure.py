@@ -33,7 +33,7 @@ from webhooks.services import erasure as deliveries
 BATCH = 1_000  # maximum number of messages or visitors deleted together
 TOGETHER = 100  # maximum number of conversations deleted together; most are short
 PAUSE = 0.02  # seconds between batches, so that others can write: SQLite has one writer at a time
-AGAIN = timedelta(days=1)  # until the next attempt to delete a chatbot that the log still refers to
+AGAIN = timedelta(days=1)  # how long to wait while the delivery log still refers to a chatbot
 # The events that contain a lead's contact information
 OF_LEADS = (Event.NEW_LEAD.value, Event.CONVERSATION_ESCALATED.value)
 
@@ -185,7 +185,7 @@ def _delete_threads(threads: "QuerySet[Any]") -> Iterator[None]:
 
 
 def _delete_empty(threads: "QuerySet[Any]") -> None:
-    """Delete erased threads whose dependent rows are gone, and keep the thread count correct."""
+    """Delete threads whose dependent rows are gone, and keep the thread count correct."""
     with transaction.atomic():
         rows = threads.filter(erased_at__isnull=False).order_by("pk").select_for_update()
         # These threads were subtracted when they were hidden, and a trigger subtracts every thread

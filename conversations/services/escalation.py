@@ -1,7 +1,7 @@
 """Hand a conversation to a human agent, and back to the AI.
 
 `visitor_message` calls `request` for a message that is the text of an escalating follow-up prompt.
-`leads` calls it for a new lead if the lead settings require that. The API calls `toggle`.
+`leads` calls it for a new lead if the lead settings require an escalation. The API calls `toggle`.
 
 Specification: States and transitions, Thread.escalated. Open points: escalated-event, system-type.
 """
@@ -102,7 +102,7 @@ def take_over(thread_id: UUID, *, agent: User) -> Thread:
 
 
 def return_to_ai(thread_id: UUID) -> Thread:
-    """Return a thread to the AI, unless the AI already answers in it. Raises ThreadNotFound."""
+    """Return a thread to the AI, unless it is already in AI mode. Raises ThreadNotFound."""
     with transaction.atomic():
         thread = lock_thread(thread_id)
         if thread.escalated:

@@ -98,7 +98,7 @@ def page(messages: Messages, thread: Any, *, limit: int, before: Any = None) -> 
     messages = messages.filter(thread=thread)
     if before is not None:
         # Filter by the id only. With an additional filter by thread, SQLite might read the whole
-        # thread, because its statistics can be out of date.
+        # thread if its statistics are out of date, for example after an operator has run ANALYZE.
         its_position = Case(When(thread=thread, then="position"))
         mark = Message.objects.filter(pk=before).values(mark=its_position)
         messages = messages.filter(position__lt=Subquery(mark))

@@ -20,7 +20,7 @@ CHATBOT = prepared(
 def change_contact(visitor: Visitor, contact: dict[str, str], *columns: str) -> None:
     """Save a locked visitor's new contact information, and other columns that the caller changed.
 
-    A blank value clears the value that is stored for the visitor and in the leads of all of the
+    A blank value is stored for the visitor, and clears the value in the leads of all of the
     visitor's threads, even if the bot no longer collects leads.
     """
     for name, value in contact.items():

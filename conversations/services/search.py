@@ -140,6 +140,21 @@ def named(rows: ThreadQuerySet, text: str, chatbots: Sequence[UUID] | None) -> T
     return kept(rows, VISITORS[connection.vendor], text, chatbots)
 
 
+def with_initial(
+    rows: ThreadQuerySet, text: str, chatbots: Sequence[UUID] | None
+) -> ThreadQuerySet:
+    """Select the newest threads by a typed name that ends with an initial, such as "anna b".
+
+    The index cannot find the initial (see `query`), so it is looked for only in the names that
+    contain the other words.
+    """
+    words = words_of(text)
+    if len(words) < 2 or len(words[-1]) >= SHORTEST_BEGINNING:
+        return rows.none()
+    found = kept(rows, VISITORS[connection.vendor], " ".join(words[:-1]), chatbots)
+    return found.filter(visitor__name__icontains=f" {words[-1]}")
+
+
 def kept(
     rows: ThreadQuerySet, part: str, text: str, chatbots: Sequence[UUID] | None
 ) -> ThreadQuerySet:

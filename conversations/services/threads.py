@@ -1,42 +1,20 @@
 """Create and change threads. Open points: thread-create, thread-update, visitor, thread-fields."""
 
-from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import OuterRef, Subquery, UUIDField
 from django.utils import timezone
 
-from chatbots.models import Chatbot
-from chatbots.models.llm_model import effective_columns
 from config.database.ids import new_id
-from config.database.prepared import Given, insert, prepared, update_columns
+from config.database.prepared import insert, update_columns
 from config.database.row import save_changes
 from conversations.access import lock_thread
-from conversations.models import Thread, ThreadCount, Visitor
+from conversations.models import Thread, Visitor
 from conversations.models.thread import MOST_TAGS
 from conversations.services import handoffs, leads
 
-COUNT = ThreadCount.objects.filter(chatbot=OuterRef("pk"))
-OVERVIEW = prepared(
-    lambda *columns: (
-        Chatbot.objects.filter(pk=Given("chatbot", UUIDField()))
-        .annotate(**effective_columns(OuterRef("generalsettings__llm_model")))
-        .values_list(Subquery(COUNT.values("threads")), *columns)
-    )
-)
 CONTACT = {"visitor_name": "name", "visitor_email": "email", "visitor_phone": "phone"}
-
-
-def overview(chatbot_id: UUID, columns: Iterable[str]) -> tuple[int, list[Any]]:
-    """Return the number of a chatbot's threads, and the given columns of the chatbot.
-
-    The columns `llm_id`, `llm_provider` and `llm_title` describe the model that answers. This takes
-    one statement for a whole list of threads, instead of one for each thread.
-    """
-    total, *values = OVERVIEW.first(*columns, chatbot=chatbot_id) or (0,)
-    return total or 0, values  # NULL before the first thread
 
 
 def contact_of(given: dict[str, Any]) -> dict[str, str]:
@@ -100,7 +78,8 @@ def update(thread_id: UUID, changes: dict[str, Any], *, chatbot_id: UUID | None 
                 own["anonymous"] = None  # the value is now derived from the contact information
         for name, value in own.items():
             setattr(thread, name, value)
-        update_columns(thread, [*own, "updated_at"])
+        if changes:  # otherwise, a request without changes would count as activity
+            update_columns(thread, [*own, "updated_at"])
         if contact:
             leads.capture(thread)
     return thread

@@ -54,7 +54,7 @@ class Incoming(NamedTuple):
 
     @property
     def waits(self) -> bool:
-        """Return whether the AI is to reply, judging by the thread's state when it was read."""
+        """Return whether the AI is to reply, according to the thread's state when it was read."""
         return not (self.escalated or self.escalates)
 
 
@@ -90,7 +90,7 @@ COUNT_MESSAGE = prepared_update(
 
 @dataclass(frozen=True)
 class Sent:
-    """A visitor's message, followed by the AI reply if any, and the thread as it is afterwards."""
+    """A visitor's message, the AI reply if there is one, and the thread's state afterwards."""
 
     messages: list[Message]
     thread: Thread
@@ -108,9 +108,9 @@ def send(incoming: Incoming, *, message_id: UUID | None = None) -> Sent:
     """Send a visitor's message, and wait for the AI reply.
 
     With a `message_id`, the call can be repeated after a process has died, and nothing is done
-    twice. Raises TooManyRequests, MessagesLimitReached or Refused, with nothing stored or counted.
-    Raises Unavailable if the message is stored but the reply has to wait, and ThreadNotFound if the
-    thread was erased in the meantime.
+    twice. If it raises TooManyRequests, MessagesLimitReached or Refused, nothing is stored or
+    counted. Raises Unavailable if the message is stored but the reply has to wait, and
+    ThreadNotFound if the thread was erased in the meantime.
     """
     begun = find(incoming, message_id)
     if begun:
@@ -173,8 +173,8 @@ def store(incoming: Incoming, message_id: UUID) -> tuple[Message, Claim | None]:
     """Store a message, its event and its owed reply in one transaction.
 
     The claim is None if the thread is escalated, or if this message escalates it. The monthly
-    quota's row is locked last. Raises ThreadNotFound, Refused if the conversation has reached its
-    message limit, and MessagesLimitReached.
+    quota's row is locked last. Raises ThreadNotFound, MessagesLimitReached, and, if the
+    conversation has reached its message limit, Refused.
     """
     with transaction.atomic():
         thread = lock_thread(incoming.thread_id)

@@ -5,12 +5,13 @@ from typing import Any
 
 from django.db.models import UUIDField
 
+from chatbots.access import ChatbotNotFound
 from chatbots.viewsets.base import ChatbotViewSet
 from config.api.operation import operation
 from config.api.pagination import PageQuery, figures
 from config.api.serializers import Reading
 from config.database.prepared import Given, page
-from conversations.access import ThreadNotFound, thread_key
+from conversations.access import ThreadNotFound, overview, thread_key
 from conversations.models import Thread
 from conversations.models.thread import ThreadQuerySet
 from conversations.serializers.thread import (
@@ -22,13 +23,11 @@ from conversations.serializers.thread import (
     ThreadDetails,
     ThreadInput,
     ThreadPage,
-    ThreadRecord,
     Toggled,
 )
 from conversations.services import escalation, threads
 
 THREAD = Given("thread", UUIDField())
-ONE = Reading(ThreadRecord, lambda threads: threads.filter(pk=THREAD).with_llm())
 DETAILS = Reading(ThreadDetails, lambda threads: threads.filter(pk=THREAD))
 # PAGE with offset 0 would read the same rows, but PostgreSQL plans this statement faster.
 FIRST_PAGE = Reading(OwnRecord, lambda threads: page(threads.latest_first()))
@@ -44,11 +43,15 @@ class ThreadViewSet(ChatbotViewSet):
     needs_active = frozenset({"create"})
 
     def record(self, thread: Thread) -> dict[str, Any]:
-        """Read a thread's stored state as a record. Raises ThreadNotFound if it has been erased."""
-        found = self.read(ONE, thread=thread.pk)
-        if not found:
-            raise ThreadNotFound
-        return found[0]
+        """Return the record of a thread that this request has stored. Raises ChatbotNotFound.
+
+        The thread is not read again, because another request may have changed it since the commit.
+        """
+        _, shared = overview(self.chatbot.pk, SharedRecord.paths())
+        if not shared:
+            raise ChatbotNotFound
+        [part] = SharedRecord.records([shared])
+        return {**OwnRecord.write(thread), **part}
 
     @operation(
         body=ThreadInput,
@@ -64,7 +67,7 @@ class ThreadViewSet(ChatbotViewSet):
     @operation(query=PageQuery, answer=ThreadPage, open_points=("thread-list",))
     def list(self, query: dict[str, int]) -> dict[str, Any]:
         """List the chatbot's threads, latest activity first."""
-        total, shared = threads.overview(self.chatbot.pk, SharedRecord.paths())
+        total, shared = overview(self.chatbot.pk, SharedRecord.paths())
         limit, offset = query["limit"], (query["page"] - 1) * query["limit"]
         after = total - offset  # the number of threads on the page and after it
         if after <= 0:

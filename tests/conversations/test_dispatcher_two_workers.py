@@ -35,10 +35,11 @@ CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
 CREATE TRIGGER note AFTER UPDATE ON webhooks_delivery FOR EACH ROW
     WHEN (OLD.claim IS DISTINCT FROM NEW.claim) EXECUTE FUNCTION note();
 """
-# A restart of the database ends the sessions that hold the workers' liveness locks.
+# Ends the sessions that hold the workers' liveness locks, as a restart of the database does.
 LOSE_LOCKS = f"""
 SELECT pg_terminate_backend(pid) FROM pg_locks
     WHERE locktype = 'advisory' AND classid = {liveness.NAMESPACE}
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
 FORGET = "DROP TRIGGER note ON webhooks_delivery; DROP FUNCTION note; DROP TABLE noted"
 

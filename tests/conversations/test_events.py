@@ -75,7 +75,9 @@ def test_each_change_to_escalated_is_recorded_once(api: Api, here: str) -> None:
 
 
 @pytest.mark.proves("Body shapes/CONVERSATION_ESCALATED")
-def test_an_escalation_without_contact_has_no_user(api: Api, here: str, thread: Thread) -> None:
+def test_an_escalation_without_contact_information_has_no_user(
+    api: Api, here: str, thread: Thread
+) -> None:
     thread.visitor.name = "Only a name"
     thread.visitor.save()
     api.post(f"{here}/escalate")

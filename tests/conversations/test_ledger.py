@@ -12,17 +12,20 @@ import pytest
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
+from accounts.models import Account
 from chatbots.models import Chatbot
 from config.database.ids import new_id
 from conversations import ledger
 from conversations.models import Message, OwedReply, Thread, ThreadCount
 from tests.conversations.conftest import Send
+from tests.factories.conversations import ThreadFactory
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers import certificates
 from tests.servers.receiver import Receiver
 from tests.webhooks.engine import steps
 from webhooks.engine import attempt, schedule
 from webhooks.models import Attempt, Delivery, Endpoint
+from webhooks.services import retention
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -120,7 +123,7 @@ DAMAGE = {
 }
 
 
-def test_each_of_the_twelve_rules_has_a_case_of_damage() -> None:
+def test_each_of_the_twelve_rules_is_tested_with_damage() -> None:
     assert [rule.name for rule in ledger.RULES if rule.name not in DAMAGE] == []
     assert len(ledger.RULES) == len(DAMAGE) == 12
 
@@ -145,7 +148,7 @@ def test_repeated_numbers_that_add_up_like_others_are_found(exchanged: Any) -> N
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
-def test_damage_is_named(exchanged: list[dict[str, Any]], kind: str) -> None:
+def test_damage_is_reported(exchanged: list[dict[str, Any]], kind: str) -> None:
     DAMAGE[kind]()
     assert found() == {kind: 1}
 
@@ -169,12 +172,22 @@ def change_since() -> None:
     Endpoint.objects.update(updated_at=timezone.now())
 
 
+def age_configuration(**age: int) -> None:
+    """Change when the account and the endpoint were last updated."""
+    for model in (Account, Endpoint):
+        model.objects.update(updated_at=timezone.now() - timedelta(**age))
+
+
 def age() -> None:
+    age_configuration(days=4)
     Message.objects.update(created_at=timezone.now() - timedelta(days=3))
 
 
 def erase() -> None:
-    Thread.objects.update(erased_at=timezone.now())
+    """Erase the thread but keep a later one, because a span ends with a thread that is present."""
+    erased = Thread.objects.get()
+    ThreadFactory(chatbot=erased.chatbot)
+    Thread.objects.filter(pk=erased.pk).update(erased_at=timezone.now())
 
 
 @pytest.mark.parametrize(
@@ -197,9 +210,31 @@ def test_a_missing_delivery_that_may_never_have_been_due_is_not_a_gap(
     assert "message_without_delivery" not in found()
 
 
-def test_deliveries_in_flight_and_failed_ones_are_not_gaps(
-    endpoint: Endpoint, receiver: Receiver, send: Send
+def test_a_delivery_that_pruning_kept_does_not_mark_the_beginning_of_the_log(
+    exchanged: list[dict[str, Any]], endpoint: Endpoint
 ) -> None:
+    waiting = DeliveryFactory(chatbot=endpoint.chatbot, event="NEW_LEAD").pk
+    old = timezone.now() - timedelta(days=3)
+    for model in (Account, Endpoint, Delivery):
+        model.objects.update(created_at=old - timedelta(hours=1), updated_at=old)
+    Message.objects.update(created_at=old + timedelta(hours=1))
+    assert list(retention.prune(timezone.now() - timedelta(days=2))) == [4]
+    assert found() == {}
+    steps.run()
+    assert Delivery.objects.get(due_at=None).pk == waiting
+    assert found() == {}
+
+
+@pytest.mark.parametrize(("delays", "state"), [((600.0,), "RETRYING"), ((), "FAILED")])
+def test_deliveries_in_flight_and_failed_ones_are_not_gaps(
+    endpoint: Endpoint,
+    receiver: Receiver,
+    send: Send,
+    settings: Any,
+    delays: tuple[float, ...],
+    state: str,
+) -> None:
+    settings.WEBHOOK_RETRY_DELAYS = delays
     receiver.on("/hook", steps.BROKEN)
     send()
     assert found() == {}
@@ -207,9 +242,12 @@ def test_deliveries_in_flight_and_failed_ones_are_not_gaps(
     assert found() == {}
     for work in works:
         schedule.settle(work, attempt.send(work))
+    assert Delivery.objects.filter(state=state).count() == len(works) > 0
     assert found() == {}
 
 
 def test_messages_within_the_grace_period_are_skipped(exchanged: list[dict[str, Any]]) -> None:
     lose_delivery()
+    age_configuration(hours=1)
+    assert found() == {"message_without_delivery": 1}
     assert found(grace=timedelta(minutes=5)) == {}

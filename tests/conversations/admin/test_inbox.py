@@ -133,7 +133,7 @@ def test_the_last_message_is_shown_as_text_with_its_author(
         thread=thread, message_type=MessageType.AI_MESSAGE, content="<script>alert(1)</script>"
     )
     page = client.get(INBOX).content.decode()
-    assert "AI: &lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "AI: <bdi>&lt;script&gt;alert(1)&lt;/script&gt;</bdi>" in page
     assert "&lt;b&gt;tag&lt;/b&gt;" in page
     assert "<script>alert" not in page
 
@@ -199,7 +199,9 @@ def test_the_tabs_count_their_threads_up_to_a_cap(client: Client, chatbot: Chatb
     }
 
 
-def test_an_escalation_shows_the_visitors_last_words(client: Client, chatbot: Chatbot) -> None:
+def test_an_escalated_thread_shows_the_visitors_last_message(
+    client: Client, chatbot: Chatbot
+) -> None:
     thread = talk(chatbot, "asks", MessageType.USER_MESSAGE)
     MessageFactory(thread=thread, content="I was charged twice")
     MessageFactory(thread=thread, message_type=MessageType.AI_MESSAGE, content="I am sorry")

@@ -82,7 +82,7 @@ def test_a_filtered_list_is_live_and_keeps_its_filter_in_the_other_views(client:
     page = client.get(f"{INBOX}?view=open&tag=billing").content.decode()
     assert f'data-news="{NEWS}?tag=billing&amp;view=open"' in page
     assert 'href="?tag=billing&amp;view=resolved"' in page
-    assert "shows at most the newest 2000 conversations" in page
+    assert "shows at most the newest 2,000 conversations" in page
     assert "at most the newest" not in client.get(f"{INBOX}?platform=app").content.decode()
 
 

@@ -15,6 +15,7 @@ from accounts.models import User
 from chatbots.models import Chatbot
 from conversations.models import Draft, Message, Thread
 from conversations.models.message import MessageType
+from conversations.services import escalation
 from conversations.services.threads import update
 from tests.conversations.admin.thread_page import at, kinds, text_of
 from tests.factories.conversations import LeadFactory, MessageFactory, ThreadFactory
@@ -204,17 +205,45 @@ def test_the_page_says_who_took_the_thread_over_and_when(
     assert (thread.taken_over_by, thread.taken_over_at) == (None, None)
 
 
+def test_a_resolved_or_archived_thread_is_not_shown_as_waiting(
+    client: Client, thread: Thread
+) -> None:
+    escalation.toggle(thread.pk)
+    assert "waiting for a person" in text_of(client, at(thread))
+    for flag in ("resolved", "archived"):
+        update(thread.pk, {flag: True})
+        text = text_of(client, at(thread))
+        assert "waiting for a person" not in text
+        assert ">escalated<" in text
+        update(thread.pk, {flag: False})
+
+
 def test_a_stale_page_overwrites_only_what_it_changes(client: Client, thread: Thread) -> None:
     Thread.objects.filter(pk=thread.pk).update(internal_notes="one\ntwo")
     form = fields_of(client.get(at(thread)))
-    del form["important"]  # the button's value; the details form does not send an unchecked box
+    del form["important"]  # from the button's form; the details form omits an unchecked box
     update(thread.pk, {"internal_notes": "a colleague's", "important": True})
     client.post(at(thread, "details"), form | {"title": "new"})
     thread.refresh_from_db()
     assert (thread.title, thread.internal_notes) == ("new", "a colleague's")
     assert thread.important
-    client.post(at(thread, "details"), form | {"internal_notes": ""})
-    assert Thread.objects.get(pk=thread.pk).internal_notes == ""
+
+
+def test_a_text_that_two_people_have_changed_is_shown_before_it_is_replaced(
+    client: Client, thread: Thread
+) -> None:
+    form = fields_of(client.get(at(thread)))
+    update(thread.pk, {"internal_notes": "one\ntwo", "visitor_name": "Anna"})
+    mine = {"internal_notes": "mine\r\ntoo", "visitor_name": "Anna", "title": "new"}
+    page = client.post(at(thread, "details"), form | mine)
+    assert page.text.count("Changed while you were editing") == 1
+    assert "replace the saved value, which is: one\ntwo" in page.text
+    assert fields_of(page)["internal_notes"] == "mine\ntoo"
+    thread.refresh_from_db()
+    assert (thread.internal_notes, thread.title) == ("one\ntwo", "")
+    assert client.post(at(thread, "details"), fields_of(page)).status_code == 302
+    thread.refresh_from_db()
+    assert (thread.internal_notes, thread.title) == ("mine\ntoo", "new")
 
 
 def test_a_title_that_is_too_long_is_rejected_and_kept_in_the_form(
@@ -251,7 +280,9 @@ def test_a_thread_can_be_marked_as_important(client: Client, thread: Thread, val
     assert Thread.objects.get(pk=thread.pk).important is (value == "1")
 
 
-def test_seen_resets_the_count_of_unread_messages(client: Client, thread: Thread) -> None:
+def test_marking_a_thread_as_seen_resets_its_count_of_unread_messages(
+    client: Client, thread: Thread
+) -> None:
     Thread.objects.filter(pk=thread.pk).update(unread_messages_count=3)
     text_of(client, at(thread))
     assert Thread.objects.get(pk=thread.pk).unread_messages_count == 3  # a GET changes nothing
@@ -269,7 +300,7 @@ def test_a_draft_is_deleted_once_it_is_used_as_an_answer(
 ) -> None:
     form = fields_of(client.get(at(thread), {"draft": str(draft.pk)}))
     assert form["content"] == "came too late"
-    assert set(form["draft"]) == {str(draft.pk)}  # every form with a draft field names this draft
+    assert set(form["draft"]) == {str(draft.pk)}  # all draft fields contain this draft's id
     client.post(at(thread, "reply"), {"content": form["content"], "draft": str(draft.pk)})
     assert not Draft.objects.exists()
     assert kinds(thread)[-1] == "AGENT_MESSAGE"
@@ -282,7 +313,7 @@ def test_a_draft_can_be_discarded(client: Client, thread: Thread, draft: Draft) 
 
 
 @pytest.mark.parametrize("name", BUTTONS)
-def test_a_get_changes_nothing(client: Client, thread: Thread, name: str) -> None:
+def test_a_get_request_changes_nothing(client: Client, thread: Thread, name: str) -> None:
     assert client.get(at(thread, name)).status_code == 405
 
 

@@ -23,7 +23,9 @@ def answers(thread: Thread) -> int:
     return Message.objects.filter(thread=thread, message_type="AGENT_MESSAGE").count()
 
 
-def test_a_poll_returns_new_messages_or_nothing(client: Client, thread: Thread) -> None:
+def test_a_poll_returns_new_messages_or_nothing(
+    client: Client, agent: User, thread: Thread
+) -> None:
     MessageFactory(thread=thread, content="first")
     first = client.get(at(thread), {"after": "0"})
     assert "first" in first.json()["html"]
@@ -35,7 +37,7 @@ def test_a_poll_returns_new_messages_or_nothing(client: Client, thread: Thread) 
     assert new.status_code == 200
     assert "&lt;i&gt;second&lt;/i&gt;" in new.json()["html"]
     assert "first" not in new.json()["html"]
-    assert (new.json()["position"], new.json()["mode"]) == (3, "AGENT")
+    assert (new.json()["position"], new.json()["state"]) == (3, f"escalated {agent.pk}")
 
 
 def test_polls_return_many_new_messages_page_by_page(client: Client, thread: Thread) -> None:
@@ -95,7 +97,7 @@ def test_an_answer_from_an_outdated_page_is_held_back_and_its_text_is_kept(
     assert answers(thread) == 2
 
 
-@pytest.mark.parametrize("after", ["", "x", "-1", "9" * 30])
+@pytest.mark.parametrize("after", ["", "x", "-1", "9" * 30, "9" * 5_000])
 def test_a_poll_after_an_unknown_position_is_harmless(
     client: Client, thread: Thread, after: str
 ) -> None:

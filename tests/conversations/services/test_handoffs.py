@@ -69,10 +69,3 @@ def test_a_visitor_who_writes_after_a_week_does_not_count_as_returning(chatbot: 
     Handoff.objects.update(resolved_at=F("resolved_at") - timedelta(days=8))
     asks_again(thread)
     assert outcomes(chatbot).came_back == 0
-
-
-def test_each_request_has_its_own_row(chatbot: Chatbot) -> None:
-    thread = ThreadFactory(chatbot=chatbot)
-    for _ in range(3):  # asked, returned to the AI, asked again
-        escalation.toggle(thread.pk)
-    assert outcomes(chatbot).asked == 2

@@ -1,4 +1,4 @@
-"""New threads and their `anonymous` flag.
+"""New and changed threads, and their `anonymous` flag.
 
 A value given for the flag stays in force until the contact details change.
 """
@@ -75,6 +75,16 @@ def test_a_chatbot_that_is_erased_meanwhile_gets_no_thread(
         threads.create(chatbot.pk, {"visitor_id": "v", **contact})
     for model in (Thread, Visitor, Lead):
         assert not model._base_manager.exists()
+
+
+def test_an_update_without_changes_is_not_activity(api: Api, base: str) -> None:
+    thread = begin(api, base)
+    began = Thread.objects.get().updated_at
+    update(api, base, thread)
+    update(api, base, thread, unknown=1)
+    assert Thread.objects.get().updated_at == began
+    update(api, base, thread, visitorName="Anna")
+    assert Thread.objects.get().updated_at > began
 
 
 def test_white_space_does_not_identify_a_visitor(api: Api, base: str) -> None:

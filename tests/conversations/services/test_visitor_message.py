@@ -38,7 +38,7 @@ def test_a_thread_returned_to_the_ai_while_a_message_is_sent_gets_a_reply(thread
 def test_a_reply_in_a_thread_that_was_returned_to_the_ai_takes_a_place(
     thread: Thread, settings: Any
 ) -> None:
-    """Only a send that waits for a reply counts toward the account's limit of replies in flight."""
+    """Only a send that waits for a reply counts toward the account's limit on replies in flight."""
     settings.REPLIES_IN_FLIGHT_OF_ACCOUNT = 1
     escalation.take_over(thread.pk, agent=UserFactory())
     with limits.places.one(thread.chatbot.account_id):
