@@ -101,7 +101,7 @@ def operation(kind: type[Data], schemas: dict[str, Schema]) -> Schema:
                 "description": text,
             }
             for name, text in HEADERS.items()
-            if name != "Content-Type"  # OpenAPI declares it with the body
+            if name != "Content-Type"  # declared with the request body
         ],
         "requestBody": {
             "required": True,

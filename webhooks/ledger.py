@@ -22,7 +22,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import BigIntegerField, Count, F, Max, Min, Q, QuerySet, Sum, Value
-from django.db.models.expressions import Combinable
+from django.db.models.expressions import Combinable, CombinedExpression
 from django.db.models.functions import Cast
 
 from webhooks.engine.queue import keep_to_indexes
@@ -79,7 +79,7 @@ class Table:
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Make PostgreSQL read a span through indexes. Otherwise, it may read the whole table.
+    """Make PostgreSQL use indexes to read a span. Otherwise, it may read the whole table.
 
     On PostgreSQL, this is a transaction in which each statement sees everything that was committed
     before it began. On SQLite, no transaction is used, because it would block other writers.
@@ -107,7 +107,7 @@ NEVER_SENT = Q(state__in=[State.PENDING, State.RETRYING], due_at=None)
 SENT_AGAIN = Q(state=State.SUCCESS, due_at__isnull=False)
 CLAIMED = Q(claim__isnull=False) & (Q(due_at=None) | Q(claimed_until=None))
 MISTIMED = NEVER_SENT | SENT_AGAIN | CLAIMED
-# Single attempts that contradict the columns of their delivery
+# Individual attempts that contradict the columns of their delivery
 ODD = Q(attempts__finished_at=None, attempts__isnull=False, claim=None) | COUNTED & (
     Q(attempts__number=F("attempts_count")) & ~Q(attempts__status=F("state"))
     | ~Q(attempts__number=F("attempts_count")) & Q(attempts__status=State.SUCCESS)
@@ -191,7 +191,8 @@ def _suspicious(span: Span) -> "QuerySet[Any, Any]":
     return rows.filter(miscounted | Q(odd__gt=0) | untried | many | MISTIMED)
 
 
-def _power_of_two(exponent: Combinable) -> Any:  # Any: the stubs allow only an int
+def _power_of_two(exponent: Combinable) -> CombinedExpression:
+    # The stubs allow only an int as the exponent.
     return Cast(Value(1), BigIntegerField()).bitleftshift(exponent)  # type: ignore[arg-type]
 
 

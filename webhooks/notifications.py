@@ -1,6 +1,6 @@
 """Email account owners when a webhook keeps failing, and when it works again.
 
-A periodic task reads the health columns of the endpoints to find these cases, so the code that
+A periodic task finds failing and recovered endpoints by their health columns, so the code that
 records an attempt's result has nothing to do with email.
 """
 

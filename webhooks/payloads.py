@@ -43,7 +43,7 @@ class Context:
 class Data(ABC):
     """The data of an event. Each kind is a frozen dataclass.
 
-    Its docstring is shown in the OpenAPI document.
+    The docstrings of these classes are shown in the OpenAPI document.
     """
 
     event: ClassVar[Event]

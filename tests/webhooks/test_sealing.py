@@ -50,7 +50,7 @@ def test_the_old_key_is_not_needed_after_resealing(settings: Any) -> None:
 
 @pytest.mark.parametrize("open_", [sealing.unseal, sealing.reseal])
 @pytest.mark.parametrize("spoil", ["cut", "changed", "foreign", "rubbish", "empty", "not ascii"])
-def test_a_broken_seal_is_an_error_without_details(
+def test_a_secret_that_cannot_be_unsealed_is_an_error_without_details(
     settings: Any, open_: Callable[[str], str], spoil: str
 ) -> None:
     sealed = sealing.seal(SECRET)

@@ -45,15 +45,15 @@ def test_an_unexpected_error_that_quotes_the_request_puts_no_secret_into_the_log
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The test filters and formats the log as the running service does."""
+    """The test masks secrets and formats the log as the running service does."""
 
     def stumble(url: str, *, headers: dict[str, str], **_: object) -> NoReturn:
         raise ZeroDivisionError(f"{url}: {headers}")
 
     monkeypatch.setattr(post, "post", stumble)
-    caplog.handler.addFilter(SecretsFilter())
-    caplog.handler.setFormatter(JsonFormatter())
-    tasks.deliver.apply(claimed)
+    monkeypatch.setattr(caplog.handler, "formatter", JsonFormatter())
+    with caplog.filtering(SecretsFilter()):
+        tasks.deliver.apply(claimed)
     endpoint.refresh_from_db()
     assert "ZeroDivisionError" in caplog.text
     assert endpoint.url in caplog.text

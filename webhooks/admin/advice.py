@@ -4,7 +4,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest
 
-from config.outbound.failures import Reason
+from config.outbound.failures import MOST_CODE, Reason
 from webhooks.models.reason import Refusal
 
 HELD = "Nothing is sent while SENDING=off; deliveries stay due until sending is on again"
@@ -16,7 +16,7 @@ CODES = {
     range(404, 405): "The receiver has nothing at this address: check the URL.",
     range(410, 411): "The receiver no longer has anything at this address: check the URL.",
     range(400, 500): "The receiver rejected the request: its response may say why.",
-    range(500, 600): "The receiver failed: look at its own log.",
+    range(500, MOST_CODE + 1): "The receiver failed: look at its own log.",
 }
 REACHABLE = "Check that the receiver is running and accepts connections from outside."
 CERTIFICATE = "Install a valid certificate on the receiver, with its full chain."
@@ -37,7 +37,8 @@ REASONS: dict[str, str] = {
     Reason.CERTIFICATE_EXPIRED: CERTIFICATE,
     Reason.CERTIFICATE_NAME: CERTIFICATE,
     Reason.CERTIFICATE_NOT_TRUSTED: f"{CERTIFICATE[:-1]}, or add its CA to WEBHOOK_CA_BUNDLE.",
-    Reason.TLS_FAILED: CERTIFICATE,
+    Reason.TLS_FAILED: "The receiver must accept TLS 1.2 or newer on this port. The error “wrong "
+    "version number” usually means that the receiver expects plain HTTP.",
     Reason.ANSWER_NOT_UNDERSTOOD: "The receiver must respond with HTTP: check the URL and port.",
     Refusal.WEBHOOK_DELETED: "Set up a webhook for the chatbot, then retry.",
     Refusal.SWITCHED_OFF: "Switch the webhook on, then retry.",
@@ -47,6 +48,7 @@ REASONS: dict[str, str] = {
     "one.",
     Refusal.INTERRUPTED: INTERRUPTED,
     Refusal.INTERRUPTED_TOO_OFTEN: INTERRUPTED,
+    Refusal.GIVEN_UP: "An operator marked the delivery as FAILED. It can still be retried.",
 }
 
 

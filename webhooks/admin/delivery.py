@@ -97,9 +97,13 @@ class DeliveryAdmin(
 
     @admin.display(description="attempts")
     def attempts_made(self, delivery: Delivery) -> str:
-        """Show the number of attempts made, and the maximum number of automatic ones."""
+        """Show the number of attempts made, and the maximum number of automatic ones.
+
+        Manual retries can exceed this maximum, which is then left out.
+        """
         planned = 1 if delivery.is_test else 1 + len(settings.WEBHOOK_RETRY_DELAYS)
-        return f"{delivery.attempts_count} / {planned}"
+        made = delivery.attempts_count
+        return f"{made} / {planned}" if made <= planned else str(made)
 
     @admin.display(description="response")
     def last_answer(self, delivery: Delivery) -> str:
@@ -107,13 +111,13 @@ class DeliveryAdmin(
         return answer_of(delivery)
 
     # Any: a delivery annotated with `read_at`
-    @admin.display(description="next attempt", empty_value="-")
+    @admin.display(description="next attempt")
     def next_attempt(self, delivery: Any) -> object:
-        """Show a countdown to the next attempt, or whether an attempt is in flight or held."""
+        """Show a countdown to the next attempt, "none", or that it is under way or held."""
         if delivery.claim:
             return "under way"
         if delivery.due_at is None:
-            return None
+            return "none"
         return countdown(delivery.due_at, delivery.read_at) if settings.SENDING else HELD_NOW
 
     @admin.action(description="Retry the selected deliveries", permissions=["retry"])

@@ -1,4 +1,4 @@
-"""Count the deliveries for the log's tabs, through indexes and up to a cap."""
+"""Count the deliveries for the log's tabs, using indexes and up to a cap."""
 
 from collections import Counter
 from typing import Any
@@ -20,9 +20,9 @@ def counts(
 ) -> Counter[str]:
     """Count the FAILED and RETRYING deliveries of `chatbots`; None selects all chatbots.
 
-    The same query counts the rows of `beside`, if given, under the key BESIDE. This count needs a
-    SELECT that returns exactly one row, so it selects the row of `person`. SQLite allows no LIMIT
-    in a part of a UNION, so each part limits a subquery of ids instead.
+    The same query counts the rows of `beside`, if given, under the key BESIDE. Django cannot
+    write a SELECT without a table, so this part of the UNION selects the row of `person`. SQLite
+    allows no LIMIT in a part of a UNION, so each of the other parts limits a subquery of ids.
     """
     rows = Delivery.objects.order_by()
     parts: list[QuerySet[Delivery]]

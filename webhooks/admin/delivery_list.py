@@ -32,14 +32,15 @@ from config.admin.keyset import AFTER, KeysetChangeList, place_of, rows_after, w
 from config.admin.page import bounded, in_words
 from config.database.collected import Collected
 from config.durations import ONE_DAY
+from config.outbound.failures import class_of
 from webhooks.admin.delivery_counts import BESIDE, counts, shown
 from webhooks.admin.delivery_page import visible_ids
 from webhooks.models import Delivery, Endpoint
 from webhooks.models.delivery import State
-from webhooks.services.selection import CLASSES, SUCCEEDED
+from webhooks.services.selection import CLASSES, SUCCEEDED, is_code
 
 TABS = (State.FAILED, State.RETRYING, State.PENDING, State.SUCCESS)
-LOOKED_AT = 2_000  # maximum number of rows to examine if no index matches the filters exactly
+LOOKED_AT = 2_000  # rows to examine if no index matches the filters; more for 77 or more chatbots
 SCOPES = {"chatbot", "account"}
 FILTERS = {"event__exact", "state__exact", "is_test__exact", "code", "cause", *SCOPES}
 NIL = UUID(int=0)  # sorts before every id
@@ -234,7 +235,7 @@ def narrowed(given: dict[str, str]) -> dict[str, Any] | None:
     """
     code, cause = given.get("code"), given.get("cause", "")
     if cause:
-        code = f"{cause[0]}xx" if cause.isdecimal() else "none"
+        code = f"{class_of(int(cause))}xx" if is_code(cause) else "none"
     if code in CLASSES:
         return {"answer_class": CLASSES[code]}
     state = State.SUCCESS if code == SUCCEEDED else given.get("state__exact")

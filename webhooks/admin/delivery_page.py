@@ -54,7 +54,7 @@ def answer_of(row: Delivery | Attempt) -> str:
     if code is not None:
         return f"{code} in {ms:,} ms" if ms is not None else str(code)
     if not error or not ms:
-        return error or "-"
+        return error or "none yet"
     lasted = f"{ms} ms" if ms < SECOND else f"{ms / SECOND:.1f} s"
     return f"{error} ({lasted})" if ": " in error else f"{error} after {lasted}"
 
@@ -208,7 +208,7 @@ class DeliveryPageAdmin(ScopedAdmin):
             body=readable(delivery.body),
             indented=indented(delivery.body),
             curl="" if erased or not url else curl_line(url, delivery.body),
-            filters=request.GET.get("_changelist_filters", ""),  # the filters of the log
+            filters=request.GET.get("_changelist_filters", ""),  # for the link back to the log
             **neighbors(delivery),
             **known,
         )

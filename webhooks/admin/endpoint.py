@@ -31,7 +31,7 @@ class StateFilter(DropdownFilter):
 
 
 class EndpointAdmin(ReadOnly, EndpointPageAdmin, ChatbotRows):
-    """Webhooks by chatbot; each is configured on its own page.
+    """The webhooks of all chatbots. Each is configured on its own page.
 
     `conversations.admin` registers a subclass, which adds counts of deliveries.
     """
@@ -40,7 +40,7 @@ class EndpointAdmin(ReadOnly, EndpointPageAdmin, ChatbotRows):
         "chatbot",
         "url",
         "state",
-        at("failing_since", "failing since"),
+        at("failing_since", "failing since", empty="not failing"),
         at("last_success_at", "last success", empty="never"),
     )
     list_select_related = ("chatbot",)

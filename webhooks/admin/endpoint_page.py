@@ -15,7 +15,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from accounts.admin.scope import ScopedAdmin, managed_accounts, person, scoped_rows, with_row
+from accounts.admin.scope import ScopedAdmin, manages, person, scoped_rows, with_row
 from chatbots.models import Chatbot
 from config.admin.keyset import whole_id
 from config.admin.page import confirm_page, first_time, page, secret_page
@@ -42,6 +42,7 @@ PAUSING = (
     "become FAILED at their next attempt. FAILED deliveries can be retried later."
 )
 SET_UP_MEANWHILE = "Not saved: the webhook was set up while you were filling in the form"
+REPLACED_MEANWHILE = "Not replaced: the secret was replaced after you opened this page"
 RECENT = timedelta(minutes=10)
 SAMPLES = {"Python": "py", "PHP": "php", "Node": "mjs", "Shell": "sh"}
 
@@ -117,27 +118,39 @@ class EndpointPageAdmin(ScopedAdmin):
 
     def manages_secret(self, request: HttpRequest, chatbot: Chatbot) -> bool:
         """Return whether the user may replace the secret, or change the URL that receives it."""
-        return person(request).is_superuser or chatbot.account_id in managed_accounts(request)
+        return manages(request, chatbot.account_id)
 
     def of_view(self, request: HttpRequest, chatbot_id: UUID) -> HttpResponse:
         """Show or save the webhook of a chatbot."""
-        chatbot = self.chatbot(request, chatbot_id)
-        endpoint = Endpoint.objects.filter(chatbot=chatbot).first()
-        form = self.configuration_form(request, chatbot, endpoint)
-        if request.method == "POST":
-            if not self.is_writable(request, chatbot):
-                raise PermissionDenied
-            if endpoint and "secret_choice" in request.POST:  # the form for a first configuration
-                messages.warning(request, SET_UP_MEANWHILE)
-                return HttpResponseRedirect(page_url(chatbot.pk))
-            with transaction.atomic():  # the form locks the row to detect a conflicting change
-                if form.is_valid():
-                    with first_time(request) as first:
-                        if not first:
-                            return HttpResponseRedirect(page_url(chatbot.pk))
-                        if done := self.save(request, chatbot, form):
-                            return done
+        chatbot, saves = self.chatbot(request, chatbot_id), request.method == "POST"
+        if saves and not self.is_writable(request, chatbot):
+            raise PermissionDenied
+        with transaction.atomic():
+            if saves:  # two people may set up the webhook or change it at the same time
+                Chatbot.objects.lock(chatbot.pk)
+            endpoint = Endpoint.objects.filter(chatbot=chatbot).first()
+            form = self.configuration_form(request, chatbot, endpoint)
+            if saves and (done := self.submit(request, chatbot, endpoint, form)):
+                return done
         return self.show(request, chatbot, endpoint, form=form)
+
+    def submit(
+        self,
+        request: HttpRequest,
+        chatbot: Chatbot,
+        endpoint: Endpoint | None,
+        form: EndpointForm,
+    ) -> HttpResponse | None:
+        """Save a submitted form. Returns None if the form must be shown again with its errors."""
+        if endpoint and "secret_choice" in request.POST:  # sent only by the form for a new webhook
+            messages.warning(request, SET_UP_MEANWHILE)
+            return HttpResponseRedirect(page_url(chatbot.pk))
+        if not form.is_valid():
+            return None
+        with first_time(request) as first:
+            if not first:
+                return HttpResponseRedirect(page_url(chatbot.pk))
+            return self.save(request, chatbot, form)
 
     def configuration_form(
         self, request: HttpRequest, chatbot: Chatbot, endpoint: Endpoint | None
@@ -242,9 +255,9 @@ class EndpointPageAdmin(ScopedAdmin):
     def secret_view(self, request: HttpRequest, chatbot_id: UUID) -> HttpResponse:
         """Ask for confirmation, then replace the secret and show the new one once.
 
-        Submitting the form twice replaces the secret only once. Shortly after a replacement, the
-        page omits the form and names the user who replaced the secret, in case the browser's Back
-        button led to this page.
+        Submitting the form twice replaces the secret only once. While the secret is new, the page
+        omits the form and names the user who set it, in case the browser's Back button led to this
+        page.
         """
         endpoint = self.writable_endpoint(request, chatbot_id)
         chatbot = endpoint.chatbot
@@ -275,13 +288,19 @@ class EndpointPageAdmin(ScopedAdmin):
         self, request: HttpRequest, endpoint: Endpoint, form: SecretForm
     ) -> HttpResponse | None:
         """Replace the secret and show the new one. Returns None if the service rejects it."""
-        try:
-            secret = service.replace_secret(
-                endpoint, form.own_secret, by=person(request).get_full_name()
-            )
-        except service.ConfigurationError as error:
-            form.add_error("secret" if error.path else None, str(error))
-            return None
+        with transaction.atomic():
+            Chatbot.objects.lock(endpoint.chatbot_id)
+            seen = request.POST.get("replaces", endpoint.secret_made_at.isoformat())
+            current = Endpoint.objects.filter(pk=endpoint.pk).first()
+            if current is None or current.secret_made_at.isoformat() != seen:
+                messages.warning(request, REPLACED_MEANWHILE)
+                return HttpResponseRedirect(request.path)
+            by = person(request).get_full_name()
+            try:
+                secret = service.replace_secret(endpoint, form.own_secret, by=by)
+            except service.ConfigurationError as error:
+                form.add_error("secret" if error.path else None, str(error))
+                return None
         self.log_change(request, endpoint, "Replaced the secret.")
         return self.show_secret(request, endpoint.chatbot, secret)
 

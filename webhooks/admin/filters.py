@@ -41,7 +41,7 @@ class CodeFilter(DropdownFilter):
         return [(name, name) for name in (SUCCEEDED, *CLASSES)]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Select the deliveries whose last attempt is in the chosen class."""
+        """Select the deliveries whose last attempt matches the chosen class."""
         name = self.value()
         if name == SUCCEEDED or name in CLASSES:
             return in_class(queryset, name)
@@ -69,7 +69,7 @@ class CauseFilter(DropdownFilter):
 
 
 def selection_of(query: QueryDict) -> Selection | None:
-    """Read the log's filter from a query string. Returns None if no FAILED delivery can match.
+    """Read the log's filter from a query string. Returns None if no bulk retry can match it.
 
     Raises IncorrectLookupParameters for an invalid time.
     """

@@ -33,13 +33,13 @@ class Bar:
 
     @property
     def failed_top(self) -> int:
-        """Return the y coordinate of the top of the failures, which are on top of the successes."""
+        """Return the y coordinate of the top of the failures, stacked on the successes."""
         return self.ok_top - self.failed
 
 
 @dataclass(frozen=True)
 class Bars:
-    """A chart of hours, oldest first."""
+    """A bar chart of deliveries per hour, oldest first."""
 
     hours: Sequence[Hour]
 
@@ -48,7 +48,7 @@ class Bars:
 
     @property
     def width(self) -> int:
-        """Return the width of the chart."""
+        """Return the total width of the bars and the gaps between them."""
         return WIDTH * len(self.hours)
 
     @property

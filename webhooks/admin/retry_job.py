@@ -29,7 +29,7 @@ from webhooks.services.retry import PER_SECOND
 from webhooks.services.selection import Selection, names_of
 
 COLORS = {"RUNNING": "info", "STOPPED": "warning", "DONE": "success"}
-FASTEST = 100  # maximum deliveries a second per endpoint
+FASTEST = 100  # maximum deliveries per second for each endpoint
 NOTHING = "No FAILED deliveries match this filter. Tests and erased deliveries are excluded."
 LISTED = 20  # maximum number of endpoints that a page lists
 HELD = "The job waits while SENDING=off; when sending is on again, it resumes at the chosen pace"

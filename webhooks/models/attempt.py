@@ -17,9 +17,8 @@ class Attempt(models.Model):
     delivery = models.ForeignKey(
         Delivery, on_delete=models.CASCADE, related_name="attempts", db_index=False
     )
-    number = (
-        models.PositiveIntegerField()
-    )  # an interrupted attempt is repeated with the same number
+    # An interrupted attempt is repeated with the same number.
+    number = models.PositiveIntegerField()
     status = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
     interrupted = models.BooleanField(default=False)
     repeated = models.BooleanField(default=False)  # sent twice: an idle connection had been closed

@@ -15,7 +15,7 @@ from accounts.models import Account
 from chatbots.models import Chatbot
 from config.database.lengths import SHORT
 from config.database.row import Row
-from config.outbound.failures import DETAIL_LENGTH
+from config.outbound.failures import DETAIL_LENGTH, MOST_CODE, class_of
 from webhooks.models.reason import in_words
 from webhooks.payloads import event_choices
 
@@ -77,8 +77,8 @@ def generated(
 ) -> "models.GeneratedField":
     """Declare a column that the database computes from other columns of the row.
 
-    The engine selects a chatbot's rows only by generated columns. Each of its statements can
-    therefore use only one index, so outdated statistics do not change the statement's plan.
+    The engine selects a chatbot's rows only by generated columns. Each of them has one index, so
+    outdated statistics do not change the engine's plans.
     """
     return models.GeneratedField(
         expression=models.Case(*cases, default=default), output_field=output, db_persist=True
@@ -89,15 +89,15 @@ NO_ANSWER = 0  # the `answer_class` if there was no response
 
 
 def failed_answer_class() -> "models.GeneratedField":
-    """Declare a column for the first digit of the last response's code if the attempt failed.
+    """Declare a column for the class of the last attempt's status code, if the attempt failed.
 
     The value is NO_ANSWER if there was no response. It is null before the first attempt and after a
     success, so the column's index contains only failures.
     """
     tried = models.Q(attempts_count__gt=0) & ~models.Q(state=State.SUCCESS)
     classes = [
-        models.When(tried & models.Q(last_code__range=(100 * n, 100 * n + 99)), then=n)
-        for n in (3, 4, 5)
+        models.When(tried & models.Q(last_code__range=codes), then=class_of(codes[0]))
+        for codes in ((300, 399), (400, 499), (500, MOST_CODE))
     ]
     unanswered = models.When(tried & models.Q(last_code=None), then=NO_ANSWER)
     return generated(*classes, unanswered, output=models.SmallIntegerField(null=True))
@@ -135,7 +135,7 @@ class Delivery(Row):
     claimed_until = models.DateTimeField(null=True)  # when the claim expires unless released
     retried_by = models.CharField(max_length=SHORT, blank=True)  # who requested the test or retry
     position = PositionField(editable=False)  # the order of a thread's events
-    # The chatbot's id: in `waiting_of` while the delivery waits, in `running_of` while claimed.
+    # The chatbot's id: `waiting_of` while the delivery waits, `running_of` while it is claimed.
     waiting_of = generated(
         models.When(WAITS, then=models.F("chatbot")), output=models.UUIDField(null=True)
     )

@@ -32,7 +32,7 @@ class Endpoint(Row):
     failing_since = models.DateTimeField(null=True, editable=False)
     last_failure_at = models.DateTimeField(null=True, editable=False)
     failures_in_a_row = models.PositiveIntegerField(default=0, editable=False)
-    timed_out = models.BooleanField(default=False, editable=False)  # at the last attempt
+    timed_out = models.BooleanField(default=False, editable=False)  # the last attempt timed out
     # Limit on attempts in flight: raised by each success and halved by a timeout
     attempts_limit = models.PositiveIntegerField(default=FIRST_LIMIT, editable=False)
     # When the owner was notified that the endpoint is failing; null again once it works

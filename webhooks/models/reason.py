@@ -15,6 +15,7 @@ class Refusal(models.TextChoices):
     SECRET_UNREADABLE = "SECRET_UNREADABLE", "secret cannot be decrypted"
     INTERRUPTED = "INTERRUPTED", "interrupted"
     INTERRUPTED_TOO_OFTEN = "INTERRUPTED_TOO_OFTEN", "interrupted three times"
+    GIVEN_UP = "GIVEN_UP", "given up by an operator"
 
 
 WORDS = dict(Reason.choices) | dict(Refusal.choices)

@@ -1,6 +1,6 @@
 """Delete old, finished deliveries in batches.
 
-Once a day, `webhooks.tasks.prune` deletes those that are older than WEBHOOK_RETENTION_DAYS.
+Once a day, `webhooks.tasks.prune` deletes deliveries that are older than WEBHOOK_RETENTION_DAYS.
 `accounts.tasks` deletes old rows of other kinds, such as sessions, emails and the audit trail.
 """
 

@@ -142,6 +142,8 @@ def _advance(part: RetryPart) -> None:
     """
     current_time, rate = queue.now(), part.job.per_second
     begins = max(part.next_due or current_time, current_time)
+    if begins > current_time + AHEAD:  # the clock was set back
+        begins = current_time
     room = int((current_time + AHEAD - begins).total_seconds() * rate)
     if room < 1:
         return

@@ -10,6 +10,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from accounts.models import Account
 from chatbots.models import Chatbot
+from config.outbound.failures import class_of
 from webhooks.models import Delivery
 from webhooks.models.delivery import NO_ANSWER, State
 from webhooks.models.reason import WORDS
@@ -35,7 +36,7 @@ def with_cause(deliveries: "QuerySet[Delivery]", cause: str) -> "QuerySet[Delive
     """Select the deliveries whose last attempt failed with a given code or for a given reason."""
     if is_code(cause):
         code = int(cause)
-        return deliveries.filter(answer_class=code // 100, last_code=code)
+        return deliveries.filter(answer_class=class_of(code), last_code=code)
     return deliveries.filter(answer_class=NO_ANSWER, last_reason=cause)
 
 

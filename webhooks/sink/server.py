@@ -188,7 +188,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body over {MOST_BYTES} bytes")
         else:
             body = self.rfile.read(int(length))
-            if len(body) == int(length):  # otherwise the caller disconnected
+            if len(body) == int(length):  # shorter if the caller disconnected
                 self.answer(self.server.arrive(self.path, self.headers, body))
 
     def answer(self, arrival: Arrival) -> None:

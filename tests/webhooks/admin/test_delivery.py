@@ -61,7 +61,6 @@ def text_of(client: Client, address: str) -> str:
         ({"last_reason": "SWITCHED_OFF"}, "webhook switched off"),
         ({"attempts_count": 2}, "2 / 4"),
         ({"attempts_count": 1, "is_test": True}, "1 / 1"),
-        ({"state": "RETRYING"}, "RETRYING"),
         ({"is_test": True}, "NEW_MESSAGE, test"),
     ],
 )
@@ -70,6 +69,13 @@ def test_a_row_shows_the_response_of_the_last_attempt(
 ) -> None:
     DeliveryFactory(chatbot=chatbot, **fields)
     assert shown in text_of(client, LOG)
+
+
+def test_a_row_shows_the_state(client: Client, chatbot: Chatbot) -> None:
+    DeliveryFactory(chatbot=chatbot, state="RETRYING")
+    cell = re.search(r'class="[^"]*field-shown_state.*?</td>', text_of(client, LOG), re.S)
+    assert cell
+    assert "RETRYING" in cell[0]
 
 
 def test_a_page_shows_the_request_and_the_response_as_inert_text(
@@ -163,7 +169,7 @@ def test_the_retry_button_makes_a_failed_delivery_due(
     assert "Retry now" not in text_of(client, page_of(failed))
 
 
-def test_a_get_retries_nothing(client: Client, failed: Delivery) -> None:
+def test_a_get_request_retries_nothing(client: Client, failed: Delivery) -> None:
     address = reverse("admin:webhooks_delivery_retry", args=[failed.pk])
     assert client.get(address).status_code == 405
     failed.refresh_from_db()
@@ -232,6 +238,7 @@ def test_an_invalid_day_redirects_to_the_log(client: Client, day: str) -> None:
         (301, "", "Redirects are not followed"),
         (418, "", "rejected the request"),
         (500, "", "look at its own log"),
+        (999, "", "look at its own log"),
         (None, Reason.TIMEOUT, "respond first"),
         (None, Reason.TIMEOUT, "within 2.5 s"),
         (None, Reason.CERTIFICATE_EXPIRED, "with its full chain."),
@@ -294,3 +301,22 @@ def test_the_page_links_to_the_message_in_its_conversation(
     text = text_of(client, page_of(failed))
     assert f'href="{conversation}?message={message}"' in text
     assert f'href="{LOG}?chatbot={failed.chatbot_id}&amp;state__exact=FAILED"' in text
+
+
+@pytest.mark.parametrize(
+    ("made", "is_test", "shown"),
+    [(0, False, "0 / 4"), (4, False, "4 / 4"), (5, False, "5"), (1, True, "1 / 1"), (2, True, "2")],
+)
+def test_the_log_compares_the_attempts_with_the_maximum_only_until_it_is_exceeded(
+    client: Client, failed: Delivery, *, made: int, is_test: bool, shown: str
+) -> None:
+    Delivery.objects.update(attempts_count=made, is_test=is_test)
+    cell = re.search(r'class="[^"]*field-attempts_made[^>]*>([^<]*)<', client.get(LOG).text)
+    assert cell
+    assert cell[1].strip() == shown
+
+
+def test_a_tls_failure_without_a_certificate_error_does_not_blame_the_certificate() -> None:
+    text = advice(None, Reason.TLS_FAILED)
+    assert "certificate" not in text
+    assert "plain HTTP" in text

@@ -154,7 +154,7 @@ def test_a_poll_without_the_permission_to_see_deliveries_is_a_404(chatbot: Chatb
     assert signed_in(owner).get(news_of(delivery)).status_code == 404
 
 
-def test_a_screen_reader_hears_a_short_text_and_not_the_whole_page(
+def test_a_screen_reader_announces_a_short_text_and_not_the_whole_page(
     client: Client, chatbot: Chatbot
 ) -> None:
     delivery = DeliveryFactory(chatbot=chatbot)

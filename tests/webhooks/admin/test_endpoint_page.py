@@ -1,18 +1,24 @@
 """The buttons on a webhook's page: replace the secret, pause, test."""
 
 import re
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from django.db import connection
+from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from chatbots.models import Chatbot
+from tests.factories.staff import signed_in, superuser
 from tests.factories.webhooks import SECRET, DeliveryFactory, EndpointFactory
 from tests.pages import fields_of
 from webhooks import sealing
 from webhooks.models import Attempt, Delivery, Endpoint
+from webhooks.services import endpoint as service
 from webhooks.services.endpoint import send_test
 
 URL = "https://127.0.0.1:9/hook"
@@ -59,6 +65,43 @@ class TestSecret:
         [secret] = SHOWN.findall(client.post(page, form).content.decode())
         again = client.post(page, form)
         assert (again.status_code, again["Location"]) == (302, address)
+        assert sealing.unseal(Endpoint.objects.get().sealed_secret) == secret
+
+    def test_a_secret_that_someone_else_has_replaced_meanwhile_is_kept(
+        self, client: Client, page: str
+    ) -> None:
+        """A second replacement would invalidate the secret that the other person just received."""
+        form, other = fields_of(client.get(page)), signed_in(superuser())
+        [secret] = SHOWN.findall(other.post(page, fields_of(other.get(page))).text)
+        answer = client.post(page, form, follow=True)
+        assert "the secret was replaced after you opened this page" in answer.text
+        assert "is new: it was created at" in answer.text
+        assert sealing.unseal(Endpoint.objects.get().sealed_secret) == secret
+
+    @pytest.mark.django_db(transaction=True)
+    def test_only_one_of_two_people_can_replace_the_secret_at_the_same_time(
+        self, client: Client, page: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        forms = {user: fields_of(user.get(page)) for user in (client, signed_in(superuser()))}
+        real, later = service.replace_secret, list[Future[HttpResponse]]()
+
+        def submit(user: Client) -> HttpResponse:
+            try:
+                return user.post(page, forms[user])
+            finally:
+                if user is not client:
+                    connection.close()
+
+        def replace(*args: Any, **options: Any) -> Any:
+            if not later:
+                later.append(pool.submit(submit, [*forms][1]))
+                wait(later, timeout=0.3)
+            return real(*args, **options)
+
+        monkeypatch.setattr(service, "replace_secret", replace)
+        with ThreadPoolExecutor(1) as pool:
+            [secret] = SHOWN.findall(submit(client).text)
+            assert later[0].result().status_code == 302
         assert sealing.unseal(Endpoint.objects.get().sealed_secret) == secret
 
     def test_going_back_shows_no_form_until_the_user_asks_for_one(
@@ -128,3 +171,30 @@ def test_the_page_shows_the_result_of_a_test_and_its_script_asks_for_it(
     other = DeliveryFactory(chatbot=chatbot)
     for pk in (other.pk, "x"):
         assert "the delivery</a>" not in client.get(f"{address}?test={pk}").content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_only_one_of_two_people_can_set_up_a_webhook_at_the_same_time(
+    client: Client, address: str, chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forms = {user: fields_of(user.get(address)) for user in (client, signed_in(superuser()))}
+    real, later = service.configure, list[Future[HttpResponse]]()
+
+    def submit(user: Client, url: str) -> HttpResponse:
+        try:
+            return user.post(address, forms[user] | {"url": url})
+        finally:
+            if user is not client:
+                connection.close()
+
+    def configure(*args: Any, **options: Any) -> Any:
+        if not later:
+            later.append(pool.submit(submit, [*forms][1], f"{URL}/second"))
+            wait(later, timeout=0.3)
+        return real(*args, **options)
+
+    monkeypatch.setattr(service, "configure", configure)
+    with ThreadPoolExecutor(1) as pool:
+        assert SHOWN.search(submit(client, URL).text)
+        assert later[0].result().status_code == 302
+    assert Endpoint.objects.get().url == URL

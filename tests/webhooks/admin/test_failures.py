@@ -45,7 +45,7 @@ def test_failures_are_grouped_by_cause_with_advice_and_a_link(
         "timeout",
     ]
     assert "look at its own log" in rows[0]
-    assert "<td>3</td>" in rows[0]
+    assert "<td>3<" in rows[0]
     links = [unescape(re.search(r'href="([^"]+)"', row)[1]) for row in rows]
     assert [listed(client, link) for link in links] == [3, 1]
 
@@ -53,7 +53,7 @@ def test_failures_are_grouped_by_cause_with_advice_and_a_link(
 @pytest.mark.parametrize(
     ("query", "count"),
     [
-        ("code=5xx", 2),
+        ("code=5xx", 3),
         ("code=4xx", 1),
         ("code=none", 1),
         ("code=2xx", 1),
@@ -62,12 +62,13 @@ def test_failures_are_grouped_by_cause_with_advice_and_a_link(
         ("cause=TIMEOUT", 1),
         ("cause=nonsense", 0),
         ("code=5xx&cause=500", 1),
+        ("cause=999", 1),
     ],
 )
 def test_the_log_can_be_filtered_by_code_and_cause(
     client: Client, chatbot: Chatbot, query: str, count: int
 ) -> None:
-    for code, reason in ((500, ""), (503, ""), (404, ""), (None, "TIMEOUT")):
+    for code, reason in ((500, ""), (503, ""), (999, ""), (404, ""), (None, "TIMEOUT")):
         DeliveryFactory(chatbot=chatbot, attempts_count=1, last_code=code, last_reason=reason)
     DeliveryFactory(chatbot=chatbot, attempts_count=1, last_code=204, state="SUCCESS")
     DeliveryFactory(chatbot=chatbot)
@@ -127,7 +128,7 @@ def test_the_page_of_causes_reads_only_failures_that_the_person_may_see(
         cursor.execute("ANALYZE")
     with CaptureQueriesContext(connection) as made:
         text = client.get(f"{CAUSES}{query}").text
-    assert ("<td>11</td>" in text) == (query != "?event__exact=NEW_LEAD")
+    assert ("<td>11<" in text) == (query != "?event__exact=NEW_LEAD")
     read = [q["sql"] for q in made if re.search("WHERE.* \\(?[^ ]*failed_of", q["sql"])]
     assert any(sql.startswith('SELECT "webhooks_delivery"."last_code"') for sql in read)
     for sql in read:

@@ -164,7 +164,7 @@ def test_the_pages_say_that_a_job_waits_while_sending_is_off(
     assert said in client.get(page_of(job)).text
 
 
-def test_a_screen_reader_hears_of_a_jobs_state_and_not_of_each_step(
+def test_a_screen_reader_announces_a_jobs_state_and_not_each_step(
     client: Client, chatbot: Chatbot
 ) -> None:
     failed(chatbot, 40)
@@ -209,7 +209,7 @@ def test_staff_see_only_jobs_whose_chatbots_are_all_theirs(
     assert "Kim" not in client.get(JOBS).text
 
 
-def test_a_get_neither_stops_nor_resumes(client: Client, chatbot: Chatbot) -> None:
+def test_a_get_request_neither_stops_nor_resumes(client: Client, chatbot: Chatbot) -> None:
     failed(chatbot)
     job = start(Selection(), [chatbot.pk], per_second=1, by="Kim")
     for name in ("stop", "resume"):

@@ -102,6 +102,16 @@ def test_a_job_requests_attempts_at_its_pace_in_the_order_of_events(
     assert (began.expected, sum(part.retried for part in began.parts.all())) == (50, 50)
 
 
+def test_a_job_continues_after_the_clock_was_set_back(bot: Chatbot, clock: Clock) -> None:
+    failed(bot, 50)
+    clock.go_on(3600)
+    job()
+    advance()
+    clock.go_on(-3000)
+    advance()
+    assert len(requested()) == 50
+
+
 def test_a_job_ends_when_nothing_remains(bot: Chatbot) -> None:
     failed(bot, 5)
     began = job()
@@ -188,7 +198,7 @@ def test_a_job_without_deliveries_is_not_started(bot: Chatbot) -> None:
         job()
 
 
-@pytest.mark.django_db(transaction=True)  # the constraint is checked by COMMIT
+@pytest.mark.django_db(transaction=True)  # COMMIT checks the constraint
 def test_a_job_for_a_chatbot_deleted_after_planning_is_not_started(
     bot: Chatbot, monkeypatch: pytest.MonkeyPatch
 ) -> None:

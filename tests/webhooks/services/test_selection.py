@@ -30,6 +30,7 @@ def failed(chatbot: Chatbot, **fields: Any) -> Delivery:
     [
         ({"event": "NEW_LEAD"}, {}, {"event": "NEW_LEAD"}),
         ({}, {"last_code": 404}, {"code_class": "5xx"}),
+        ({"last_code": 600}, {"last_code": 499}, {"code_class": "5xx"}),
         ({"last_code": 404}, {}, {"code_class": "4xx"}),
         ({"last_code": 301}, {}, {"code_class": "3xx"}),
         ({"state": "SUCCESS", "last_code": 204}, {}, {"code_class": "2xx"}),
@@ -40,6 +41,7 @@ def failed(chatbot: Chatbot, **fields: Any) -> Delivery:
             {"code_class": "none"},
         ),
         ({"last_code": 500}, {}, {"cause": "500"}),
+        ({"last_code": 999}, {}, {"cause": "999"}),
         (
             {"last_code": None, "last_reason": "TIMEOUT"},
             {"last_code": None, "last_reason": "NAME_NOT_FOUND"},
