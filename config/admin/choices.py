@@ -15,6 +15,7 @@ from unfold.contrib.filters.admin import DropdownFilter
 from unfold.widgets import SELECT_CLASSES
 
 from config.admin.keyset import whole_id
+from config.database.lengths import SHORT
 
 OFFERED = 200  # maximum number of rows offered by a select or a filter
 
@@ -33,7 +34,8 @@ def first_and_selected(
     begin with it. In either case, the selected row is returned too if `rows` contains it.
     """
     wanted = whole_id(beginning)
-    named = rows.filter(name__istartswith=beginning) if beginning else rows
+    # SQLite rejects very long patterns.
+    named = rows.filter(name__istartswith=beginning[:SHORT]) if beginning else rows
     offered = list((rows.filter(pk=wanted) if wanted else named)[:OFFERED])
     if selected and selected not in {row.pk for row in offered}:
         offered += rows.filter(pk=selected)
@@ -50,6 +52,7 @@ class RowSelect(AutocompleteSelect):
 
     template_name = "unfold/widgets/select.html"
     beginning = ""  # narrows the offered rows, as in `first_and_selected`
+    refused: "QuerySet[Any] | None" = None  # ids of rows that the form would refuse
 
     def __init__(self, field: "ForeignKey[Any, Any]") -> None:
         super().__init__(field, admin.site, attrs={"class": " ".join(SELECT_CLASSES)})
@@ -74,7 +77,10 @@ class RowSelect(AutocompleteSelect):
         field = self.choices.field
         selected = whole_id(value[0]) if value else None
         choices = [] if field.empty_label is None else [("", field.empty_label)]
-        for row in first_and_selected(field.queryset, selected, self.beginning):
+        rows = field.queryset
+        if self.refused is not None and not selected:
+            rows = rows.exclude(pk__in=self.refused)
+        for row in first_and_selected(rows, selected, self.beginning):
             choices.append((row.pk, field.label_from_instance(row)))
         options = [
             self.create_option(name, key, label, key == (selected or ""), index)
@@ -119,7 +125,7 @@ class RowFilter(DropdownFilter):
             self.used_parameters[self.beginning_name] = self.beginning
 
     def expected_parameters(self) -> list[str]:
-        """Return the parameters that "Clear all filters" removes."""
+        """Return the query parameters that this filter reads."""
         return [str(self.parameter_name), self.beginning_name]
 
     def has_output(self) -> bool:
@@ -127,7 +133,7 @@ class RowFilter(DropdownFilter):
         return bool(self.lookup_choices or self.beginning)
 
     def find_relation(self, model: Any) -> "ForeignKey[Any, Any]":
-        """Return a foreign key to the rows that the filter offers, as the search requires."""
+        """Return a foreign key to the rows that the filter offers. The search needs one."""
         relation: ForeignKey[Any, Any] = model._meta.get_field(self.parameter_name)
         return relation
 

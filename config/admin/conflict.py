@@ -10,14 +10,14 @@ from django.utils.text import Truncator
 
 SEEN = "seen_at"  # the name of the form's hidden field
 SHOWN = 1_000  # maximum number of characters shown of a saved value
-CONFLICT = (
-    "This was changed while you were editing it. Your values are still in the form, and the saved "
-    "ones are shown next to the fields. Save again to replace them with yours."
-)
-# Must make sense without CONFLICT, because the settings tabs show only the fields' errors.
 FIELD_CONFLICT = (
     "Changed while you were editing. Save again to replace the saved value, which is: {}"
 )
+
+
+def conflict_error(saved: str) -> str:
+    """Return the error for a field that someone else has changed. `saved` is its stored value."""
+    return FIELD_CONFLICT.format(Truncator(saved or "(empty)").chars(SHOWN))
 
 
 class SeenField(forms.CharField):
@@ -30,7 +30,7 @@ class SeenField(forms.CharField):
         return False
 
 
-class ConflictForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
+class ConflictForm(forms.ModelForm[Any]):
     """A form that warns once before it replaces values that were saved after it was opened."""
 
     seen_at = SeenField(required=False)
@@ -79,10 +79,8 @@ class ConflictForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only i
         data: Any = self.data.copy()  # type: ignore[attr-defined]  # a QueryDict
         data[self.add_prefix(SEEN)] = self.mark_of(stored)
         self.data = data
-        self.add_error(None, CONFLICT)
         for name in differing:
-            saved = Truncator(self.in_words(name)).chars(SHOWN)
-            self.add_error(name, FIELD_CONFLICT.format(saved))
+            self.add_error(name, conflict_error(self.in_words(name)))
 
     def in_words(self, name: str) -> str:
         """Return a field's saved value as text."""
@@ -93,7 +91,7 @@ class ConflictForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only i
             return ", ".join(map(str, value or [])) or "(empty)"
         if isinstance(field, forms.ModelChoiceField):
             chosen = field.queryset.filter(pk=value).first() if field.queryset is not None else None
-            return str(chosen or "-")
+            return str(chosen or "(empty)")
         if isinstance(field, forms.MultipleChoiceField):
             return ", ".join(map(str, value or [])) or "(empty)"
         return str(field.prepare_value(value) if value not in (None, "") else "(empty)")

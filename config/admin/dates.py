@@ -48,16 +48,16 @@ def countdown(moment: datetime, now: datetime) -> SafeString:
     )
 
 
-def at(column: str, label: str, empty: str = "-") -> Any:
-    """Return a list column that shows a model's time column.
+def at(column: str, label: str, empty: str = "") -> Any:
+    """Return a column for a list or a read-only page: a time, or `empty` if it has no value.
 
-    Returns Any, because Django's stubs do not know that a list column may be a function.
+    Returns Any, because Django's stubs allow only names in `readonly_fields`, not functions.
     """
 
-    @admin.display(description=label, empty_value=empty)
-    def shown(row: Any) -> SafeString | None:
+    @admin.display(description=label)
+    def shown(row: Any) -> str:
         value = getattr(row, column)
-        return time_element(value) if value else None
+        return time_element(value) if value else empty
 
     return shown
 

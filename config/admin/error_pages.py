@@ -1,4 +1,4 @@
-"""Error pages for the admin. Every other part of the service reports errors as JSON."""
+"""Error pages for the admin. Elsewhere, only the invitation page has HTML errors."""
 
 from collections.abc import Callable
 from urllib.parse import urlsplit

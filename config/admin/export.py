@@ -8,6 +8,7 @@ sent.
 
 import csv
 import logging
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -35,7 +36,10 @@ from config.api.limits import CACHE_ERRORS
 CHUNK = 2_000  # rows read by one query
 COUNTED = 10_000  # maximum number of rows to count for the page that offers the export
 TICKET = "ticket"
-FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet formula begins with one of these
+# Where a formula may begin: at the start of a cell, or after a semicolon, a tab or a line break in
+# it. A spreadsheet whose list separator is a semicolon or a tab ignores the quotes around the cell,
+# and starts another cell there.
+FORMULA = re.compile(r'^(?=[=+\-@\t\r])|(?<=[;\t\r\n])(?="*[=+\-@])')
 INCOMPLETE = "The export is incomplete: the database did not respond. Export again."
 
 logger = logging.getLogger(__name__)
@@ -63,12 +67,10 @@ def plain(value: Any) -> Any:
 
 
 def cell(value: Any) -> Any:
-    """Convert a value to a spreadsheet cell. A leading apostrophe turns a formula into text."""
+    """Convert a value to a spreadsheet cell. An apostrophe turns a formula into text."""
     if isinstance(value, (list, dict)):
         value = orjson.dumps(value).decode()
-    if isinstance(value, str) and value.startswith(FORMULAS):
-        return f"'{value}"
-    return value
+    return FORMULA.sub("'", value) if isinstance(value, str) else value
 
 
 def as_csv(names: Iterable[str], found: Iterable[list[tuple[Any, ...]]]) -> Iterator[bytes]:
@@ -178,7 +180,7 @@ FORMATS = {"csv": (as_csv, "text/csv; charset=utf-8"), "json": (as_json, "applic
 
 
 class Exporting(ModelAdmin):
-    """Adds the routes that export a list. The list's template links to them, filters included."""
+    """Adds the routes that export a list. The list's template links to them with its filters."""
 
     export_columns: ClassVar[Mapping[str, str]] = {}  # column name in the file: lookup
     # The values of these columns never change, so rows keep their order during an export.

@@ -5,15 +5,15 @@ from typing import Any
 from django.contrib import admin
 
 
-def figure(column: str, label: str, empty: str = "-") -> Any:
-    """Return a list column that shows a model's number with thousands separators.
+def figure(column: str, label: str, empty: str = "") -> Any:
+    """Return a column that shows a number with thousands separators, or `empty` for none.
 
-    Returns Any, because Django's stubs do not know that a list column may be a function.
+    Returns Any, because Django's stubs allow only names in `readonly_fields`, not functions.
     """
 
-    @admin.display(description=label, empty_value=empty)
-    def shown(row: Any) -> str | None:
+    @admin.display(description=label)
+    def shown(row: Any) -> str:
         value = getattr(row, column)
-        return None if value is None else f"{value:,}"
+        return empty if value is None else f"{value:,}"
 
     return shown

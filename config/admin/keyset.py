@@ -1,9 +1,11 @@
 """Keyset pagination for lists. It needs no COUNT or OFFSET, so page 10,000 is as fast as page 1."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.exceptions import BadRequest, ValidationError
 from django.db.models import Model, Q, QuerySet
@@ -14,7 +16,7 @@ from unfold.views import ChangeList
 from config.admin.page import bounded
 
 AFTER = "after"
-SEPARATOR = "~"  # between a key's two values; the second is a uuid, so it contains no "~"
+SEPARATOR = "~"  # between a key's two values; the second is an id, so it contains no "~"
 
 
 class Pager:
@@ -118,10 +120,10 @@ def rows_after(rows: "QuerySet[Any]", key: tuple[str, ...], given: str | None) -
         if len(parts) != len(key):
             raise ValidationError("a position must have a value for each column")
         values = {
-            column.lstrip("-"): rows.model._meta.get_field(column.lstrip("-")).to_python(part)
+            column.lstrip("-"): parsed(rows.model._meta.get_field(column.lstrip("-")), part)
             for column, part in zip(key, parts, strict=True)
         }
-    except ValidationError as error:
+    except (ValidationError, ValueError, OverflowError) as error:
         raise IncorrectLookupParameters(error) from error
     last = Q(**{f"{unique.lstrip('-')}__{step}": values[unique.lstrip("-")]})
     for column in first:
@@ -132,6 +134,23 @@ def rows_after(rows: "QuerySet[Any]", key: tuple[str, ...], given: str | None) -
         rows = rows.filter(**{f"{name}__{step}e": values[name]})
         last |= Q(**{f"{name}__{step}": values[name]})
     return rows.filter(last)
+
+
+def parsed(column: Any, text: str) -> Any:
+    """Parse a column's value. Converts times to UTC, because PostgreSQL rejects some offsets.
+
+    Raises ValidationError or, if a time's year is out of range, ValueError or OverflowError.
+    """
+    value = column.to_python(text)
+    return value.astimezone(UTC) if isinstance(value, datetime) else value
+
+
+def selected_rows(rows: "QuerySet[Any]", request: HttpRequest) -> "QuerySet[Any]":
+    """Limit a list to the rows selected for an action. Raises BadRequest for an invalid id."""
+    try:
+        return rows.filter(pk__in=request.POST.getlist(ACTION_CHECKBOX_NAME))
+    except ValidationError as error:
+        raise BadRequest("invalid id") from error
 
 
 def whole_id(text: str) -> UUID | None:

@@ -23,11 +23,11 @@ from unfold.sites import UnfoldAdminSite
 from config.admin.error_pages import previous_page
 
 MOST_LETTERS = 100
-MOST_CHOICES = 1_000  # maximum rows in a searchable select; typing more letters finds the others
+MOST_CHOICES = 1_000  # maximum number of rows in a search; typing more narrows the results
 
 
 class BoundedPaginator(Paginator[Any]):
-    """Counts at most MOST_CHOICES rows, so that a select cannot scroll through more."""
+    """Counts at most MOST_CHOICES rows, so that a select does not load more by scrolling."""
 
     @cached_property
     def count(self) -> int:
@@ -81,9 +81,27 @@ class Site(UnfoldAdminSite):
 
         return opened
 
+    def get_urls(self) -> list[Any]:
+        """Leave out the redirect to a row's public page, because no row has one."""
+        routes = super().get_urls()
+        return [route for route in routes if getattr(route, "name", "") != "view_on_site"]
+
     def autocomplete_view(self, request: HttpRequest) -> HttpResponseBase:
         """Return the rows that match the text typed into a searchable select."""
         return ChoicesView.as_view(admin_site=self)(request)
+
+    def password_change(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponseBase:
+        """Let a person change their own password, in the form named in ADMIN_PASSWORD_FORM."""
+        # This module is loaded before the models that the view needs.
+        from django.contrib.auth.views import PasswordChangeView
+
+        return PasswordChangeView.as_view(
+            form_class=import_string(settings.ADMIN_PASSWORD_FORM),
+            success_url=reverse("admin:password_change_done"),
+            extra_context={**self.each_context(request), **(extra_context or {})},
+        )(request)
 
     def search(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -56,10 +56,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def person(transactional_db: None) -> User:
-    user = superuser()
-    user.name = "Kim"
-    user.save()
-    return user
+    return superuser(name="Kim")
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ FOCUS = Path(__file__).with_name("focus.js").read_text()
 INSPECTION = Axe().axe_script + Path(__file__).with_name("inspection.js").read_text()
 # Selectors for the parts of a page that open: a form's tabs, the filter panel, collapsed sections.
 TABS = ":is(#tabs-items, #tabs-dropdown) > [role=tab]"
+MENU = "#tabs-dropdown"  # closes when one of its tabs is clicked
 OTHER_TABS = "#tabs-items + div > [x-on\\:click]"
 FILTERS = "[x-on\\:click='filterOpen = true']"
 FOLDED = "#content details:not([open])"
@@ -151,6 +152,7 @@ class Crawler:
             if not tab.is_visible():
                 self.page.locator(OTHER_TABS).click()
             tab.click()
+            expect(self.page.locator(MENU)).to_be_hidden()
             yield f"tab {tab.inner_text()}"
 
     def shell(self) -> Iterator[str]:

@@ -83,10 +83,7 @@ def main() -> int:
 @contextmanager
 def crawling(scale: float = 1) -> Iterator[Crawler]:
     """Start the service, and yield a crawler for a browser in which a superuser is signed in."""
-    kim = superuser()
-    kim.name, kim.email = "Kim", "kim@example.com"
-    kim.save()
-    client = signed_in(kim)
+    client = signed_in(superuser(name="Kim", email="kim@example.com"))
     with Web() as web, sync_playwright() as driver:
         path = next(filter(None, map(shutil.which, TOOLS["chromium"])))
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])

@@ -24,7 +24,7 @@ from webhooks.models import Delivery
 
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
 
-# Returns a number for each line on which a row's visible cells are shown: the vertical position of
+# Returns one number for each line of visible cells that a row takes up: the vertical position of
 # the cells' centers, in units of 10 px
 MIDDLES = """row => [...new Set([...row.children].map(cell => cell.getBoundingClientRect())
   .filter(box => box.width).map(box => Math.round((box.y + box.height / 2) / 10)))]"""

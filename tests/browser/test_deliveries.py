@@ -13,7 +13,9 @@ from playwright.sync_api import Page, expect
 
 from accounts.models import ApiKey
 from chatbots.models import Chatbot
+from config.outbound.failures import Reason
 from tests.bench import bulk
+from tests.browser.crawl import HEIGHT, PHONE
 from tests.browser.devices import Device
 from tests.factories.conversations import LeadFactory, ThreadFactory
 from tests.factories.webhooks import SECRET, DeliveryFactory, EndpointFactory
@@ -248,3 +250,16 @@ def test_a_change_of_state_is_announced_to_screen_readers(page: Page, shop: Chat
     )
     expect(said).to_have_text("FAILED after 4 attempts")
     assert said.get_attribute("role") == "status"
+
+
+@pytest.mark.slow
+def test_a_text_that_is_cut_off_on_a_phone_ends_with_an_ellipsis(page: Page, shop: Chatbot) -> None:
+    Chatbot.objects.update(name="Concierge of the Grand Harbor Restaurant")
+    DeliveryFactory(chatbot=shop, state="FAILED", last_reason=Reason.CERTIFICATE_NAME)
+    page.set_viewport_size({"width": PHONE, "height": HEIGHT})
+    page.goto(LOG)
+    for column in ("chatbot", "last_answer"):
+        cell = page.locator(f"#result_list .field-{column}")
+        assert cell.evaluate("cell => cell.scrollWidth > cell.clientWidth")
+        expect(cell).to_have_css("display", "block")  # in a flex box, no ellipsis is shown
+        expect(cell).to_have_css("text-overflow", "ellipsis")

@@ -132,7 +132,7 @@ def test_no_page_has_a_serious_fault(
     [look if look in HOME else pytest.param(look, marks=pytest.mark.slow) for look in LOOKS],
     ids=str,
 )
-def test_the_home_and_the_parts_of_every_page_have_no_serious_fault(
+def test_the_home_page_and_the_parts_of_every_page_have_no_serious_fault(
     crawler: Crawler, tenant: Tenant, person: User, look: Look
 ) -> None:
     crawler.sign_in(signed_in(person).cookies["sessionid"].value)

@@ -51,7 +51,7 @@ PARTS = (
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
-def test_the_focus_moves_into_an_open_part_stays_and_returns(
+def test_the_focus_moves_into_an_open_panel_stays_and_returns(
     page: Page, shop: Chatbot, part: Part
 ) -> None:
     keyboard = Keyboard(page, Look(DESK, "light"))
@@ -60,7 +60,7 @@ def test_the_focus_moves_into_an_open_part_stays_and_returns(
     keyboard.press(opener)
     dialog = page.get_by_role("dialog", name=part.name)
     expect(dialog).to_be_visible()
-    opened = dialog.element_handle()  # repeated lookups by name would take most of the time
+    opened = dialog.element_handle()  # looking it up by name each time would be slow
     page.wait_for_function(WITHIN, arg=opened)
     for key in ("Tab", "Shift+Tab"):
         for _ in range(ROUNDS):
@@ -72,7 +72,7 @@ def test_the_focus_moves_into_an_open_part_stays_and_returns(
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
-def test_escape_closes_an_open_part_wherever_the_focus_is(
+def test_escape_closes_an_open_panel_wherever_the_focus_is(
     page: Page, shop: Chatbot, part: Part
 ) -> None:
     page.goto(part.page(shop))
@@ -103,7 +103,9 @@ def test_the_skip_link_leads_past_the_menu(page: Page, shop: Chatbot, width: int
 
 
 @pytest.mark.slow
-def test_the_menu_of_a_phone_is_opened_and_closed_by_keyboard(page: Page, shop: Chatbot) -> None:
+def test_the_menu_on_a_phone_is_opened_and_closed_with_the_keyboard(
+    page: Page, shop: Chatbot
+) -> None:
     page.set_viewport_size({"width": PHONE, "height": 900})
     page.goto(LOG)
     keyboard = Keyboard(page, Look(PHONE, "dark"))

@@ -131,12 +131,29 @@ def test_an_agent_whose_session_has_ended_signs_in_and_comes_back_to_the_convers
     expect(box).to_have_value("Let me look")
 
 
+def test_unsent_text_survives_a_sign_out(page: Page, person: User, thread: Thread) -> None:
+    page.goto(change_page(thread))
+    page.get_by_label("Reply as Kim").fill("Let me look")
+    page.get_by_label("Notes").fill("Refund her")
+    expect(page.get_by_text("Not saved yet.")).to_be_visible()
+    page.locator("[x-data*=openUserLinks] > div").first.click()
+    page.get_by_role("button", name="Log out").click()
+    expect(
+        page.get_by_text("Unsent replies and unsaved notes stay in this browser")
+    ).to_be_visible()
+    page.get_by_role("link", name="Log in again").click()
+    sign_in(Mouse(page, Look(DESK, "light")), person)
+    page.goto(change_page(thread))
+    expect(page.get_by_label("Reply as Kim")).to_have_value("Let me look")
+    expect(page.get_by_label("Notes")).to_have_value("Refund her")
+
+
 def test_the_text_of_a_form_survives_an_error_page(page: Page, instruction: Instruction) -> None:
     page = page.context.new_page()  # errors in this window do not fail the test
     page.goto(change_page(instruction))
     text = page.get_by_label("Instruction", exact=False).last
     text.fill("Be kind.")
-    page.context.clear_cookies(name="csrftoken")  # as after a sign-in in another tab
+    page.context.clear_cookies(name="csrftoken")  # as if a sign-in in another tab had changed it
     page.get_by_role("button", name="Save", exact=True).click()
     page.get_by_role("link", name="Go back").click()
     expect(text).to_have_value("Be kind.")

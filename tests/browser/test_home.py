@@ -4,6 +4,8 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
+from accounts.models import Usage
+from accounts.quotas import month_of
 from chatbots.models import Chatbot
 from config.durations import ONE_HOUR
 from tests.browser.crawl import ALL_LOOKS, DESK, HEIGHT, LOOKS, PHONE, WIDTH, Look
@@ -12,6 +14,7 @@ from tests.factories.conversations import LeadFactory, MessageFactory, ThreadFac
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 
 SHOWN = LOOKS if ALL_LOOKS else (Look(PHONE, "dark"), Look(DESK, "light"))
+WIDER = "tables => tables.map((table) => table.scrollWidth > table.clientWidth)"
 
 
 @pytest.fixture
@@ -23,7 +26,8 @@ def busy(shop: Chatbot) -> Chatbot:
     MessageFactory(thread=thread)
     LeadFactory(thread=thread)
     DeliveryFactory(chatbot=shop, state="FAILED", last_code=503)
-    EndpointFactory(chatbot=shop, url="https://shop.example/hook", failing_since=now)
+    EndpointFactory(chatbot=shop, url=f"https://shop.example/{'hook' * 20}", failing_since=now)
+    Usage.objects.create(account=shop.account, month=month_of(now)[0], messages=8_214)
     return shop
 
 
@@ -48,6 +52,7 @@ def test_the_charts_are_drawn_and_nothing_scrolls_sideways(
         page.wait_for_function("document.querySelector('canvas.chart').width > 100")
         assert drawn(page) == 2
         assert page.evaluate(WIDTH) <= look.width
+        assert page.locator(".wide:visible").evaluate_all(WIDER) == [False] * 3
 
 
 @pytest.mark.slow

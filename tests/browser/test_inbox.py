@@ -232,8 +232,7 @@ def test_an_empty_inbox_stays_as_it_is_while_there_is_no_news(page: Page, shop: 
 def test_two_agents_see_each_other_and_the_later_answer_is_held_back(
     device: Device, opens: Opens, thread: Thread
 ) -> None:
-    page, sam = device.page, superuser()
-    User.objects.filter(pk=sam.pk).update(name="Sam")
+    page, sam = device.page, superuser(name="Sam")
     escalation.toggle(thread.pk)
     page.goto(address(thread))
     box = page.get_by_label("Reply as Kim")

@@ -14,7 +14,7 @@ from tests.factories.conversations import MessageFactory, ThreadFactory, Visitor
 
 INBOX = f"{reverse('admin:conversations_thread_changelist')}?view=waiting"
 LIST = "**/thread/?view=waiting"
-SOON = 20_000  # milliseconds; less than a minute, after which the list is refreshed in any case
+SOON = 20_000  # milliseconds; the list is refreshed once a minute in any case
 LOST = "Not connected, trying again."
 
 

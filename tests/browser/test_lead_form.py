@@ -97,6 +97,19 @@ def test_fields_are_added_filled_and_saved_in_their_order(device: Device, shop: 
 
 
 @pytest.mark.slow
+def test_lead_settings_are_added_to_a_chatbot_without_any(device: Device, shop: Chatbot) -> None:
+    page = device.page
+    page.goto(f"{reverse('admin:chatbots_chatbot_change', args=[shop.pk])}#leadsettings")
+    device.press(page.get_by_role("link", name="Add lead settings"))
+    device.press(page.get_by_role("button", name="Add a field"))
+    device.write(page.locator(".lead-field").get_by_label("Label"), "City")
+    assert previewed(page) == ["City"]
+    expect(page.locator("[name=leadsettings-0-customer_form_field]")).to_be_hidden()
+    save(page, device.press, shop)
+    assert stored() == [field("City")]
+
+
+@pytest.mark.slow
 @pytest.mark.usefixtures("three_fields")
 def test_a_field_is_removed_and_the_others_stay_as_they_are(device: Device, shop: Chatbot) -> None:
     page = device.page

@@ -13,7 +13,7 @@ PNG = b"\x89PNG"
 
 
 @pytest.mark.slow
-def test_the_command_takes_a_picture_of_each_page_it_is_asked_for(tmp_path: Path) -> None:
+def test_the_command_takes_a_screenshot_of_each_requested_page(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.browser.screenshots", "--look", "390-dark"]
     command += ["--only", "llmmodel/$", str(tmp_path)]
     own = {name: value for name, value in os.environ.items() if not name.startswith("TEST_")}

@@ -32,10 +32,23 @@ def test_the_menu_lists_the_other_tabs_in_their_order(form: Page) -> None:
     assert others
     assert (*first, *others) == TABS
     form.get_by_role("button", name="More tabs").click()
-    form.get_by_role("tab", name="Members").click()
-    expect(form.get_by_text("can use every chatbot, so they are not listed")).to_be_visible()
+    expect(form.get_by_role("tab", name="Members")).to_be_visible()
     form.get_by_role("link", name="Try it").focus()
     expect(form.get_by_role("tab", name="Members")).to_be_hidden()
+
+
+def test_choosing_a_tab_closes_the_menu_and_marks_its_button(form: Page) -> None:
+    more = form.get_by_role("button", name="More tabs")
+    color = "button => getComputedStyle(button).borderColor"
+    before = more.evaluate(color)
+    more.click()
+    form.get_by_role("tab", name="Members").click()
+    expect(form.get_by_text("can use every chatbot, so they are not listed")).to_be_visible()
+    expect(form.get_by_role("tab", name="Members")).to_be_hidden()
+    expect(more).to_be_focused()
+    assert more.evaluate(color) != before
+    form.get_by_role("tab", name="General").click()
+    assert more.evaluate(color) == before
 
 
 @pytest.mark.slow

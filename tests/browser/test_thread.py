@@ -99,3 +99,38 @@ def test_a_new_message_does_not_scroll_away_from_older_ones(
     expect(page.get_by_role("log")).to_contain_text("Are you there?")
     assert scroller.evaluate("one => one.scrollTop") == 200
     expect(page.get_by_text("Are you there?")).not_to_be_in_viewport()
+    news = page.get_by_role("button", name="1 new message")
+    expect(news).to_be_in_viewport(ratio=1)
+    news.click()
+    expect(page.get_by_text("Are you there?")).to_be_in_viewport(ratio=1)
+    expect(news).to_be_hidden()
+
+
+def test_a_new_message_does_not_scroll_away_from_the_details_on_a_phone(
+    page: Page, thread: Thread
+) -> None:
+    page.set_viewport_size({"width": PHONE, "height": HEIGHTS[PHONE]})
+    open_page(page, thread)
+    notes = page.get_by_label("Notes")
+    notes.focus()
+    history.append(thread, MessageType.USER_MESSAGE, "Are you there?")
+    expect(page.get_by_role("log")).to_contain_text("Are you there?")
+    expect(notes).to_be_in_viewport(ratio=1)
+
+
+def test_the_details_stay_in_view_beside_a_long_conversation(page: Page, thread: Thread) -> None:
+    page.set_viewport_size({"width": DESK, "height": HEIGHTS[DESK]})
+    open_page(page, thread)
+    for place in ("0", "document.body.scrollHeight"):
+        page.evaluate(f"scrollTo(0, {place})")
+        expect(page.get_by_role("heading", name="Visitor")).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.parametrize("width", HEIGHTS)
+def test_the_result_of_a_save_is_in_view(page: Page, thread: Thread, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": HEIGHTS[width]})
+    open_page(page, thread)
+    page.get_by_label("Notes").fill("Refund agreed")
+    page.get_by_role("button", name="Save details").click()
+    expect(page.get_by_text("Saved", exact=True)).to_be_in_viewport(ratio=1)
+    expect(page.get_by_text("Question 39.")).to_be_in_viewport(ratio=1)

@@ -37,13 +37,18 @@ function focusOnceShown(control, frames = 30) {
   if (document.activeElement !== control && frames) requestAnimationFrame(() => focusOnceShown(control, frames - 1));
 }
 
-// Set up the menu of the tabs that do not fit: it closes when the focus leaves it. Returns its button.
+// Set up the menu of the tabs that do not fit: it closes when a tab is clicked or the focus leaves it. Returns its button.
 function menuOfTabs(panel) {
   const opener = panel.previousElementSibling;
   panel.setAttribute("role", "tablist");
   for (const part of [panel, opener]) part.setAttribute("aria-label", "More tabs");
   panel.parentElement.addEventListener("focusout", (event) => {
     if (panel.offsetParent && !panel.parentElement.contains(event.relatedTarget)) opener.click();
+  });
+  panel.addEventListener("click", (event) => {
+    if (!event.detail) return; // a key: the menu stays open, so that arrow keys reach the other tabs
+    opener.focus();
+    opener.click();
   });
   return opener;
 }
@@ -135,12 +140,17 @@ document.addEventListener("DOMContentLoaded", () => {
 });
 
 // Another script creates the searchable selects, and names each one only after its value. Add the label to the name.
-addEventListener("load", () => {
+function labelSelects() {
   for (const field of document.querySelectorAll(".select2-selection")) {
     const select = field.closest(".select2")?.previousElementSibling;
     const label = select?.labels?.[0];
     if (!label) continue;
     label.id ||= `${select.id}-label`;
-    field.setAttribute("aria-labelledby", `${label.id} ${field.getAttribute("aria-labelledby") ?? ""}`);
+    const names = (field.getAttribute("aria-labelledby") ?? "").split(" ");
+    if (!names.includes(label.id)) field.setAttribute("aria-labelledby", [label.id, ...names].join(" "));
   }
-});
+}
+
+// The other script uses a timer, too. This timer is set later, so it runs later.
+addEventListener("load", () => setTimeout(labelSelects));
+document.addEventListener("formset:added", () => setTimeout(labelSelects));

@@ -1,10 +1,11 @@
 // Show the lead form's extra fields as rows, with a preview. The rows replace the text field that holds them as JSON.
 "use strict";
 
-document.addEventListener("DOMContentLoaded", () => {
+// Runs once: when the page loads, or when lead settings are added to a chatbot that has none.
+function editLeadForm() {
   const text = document.querySelector('textarea[name$="-customer_form_field"]:not([name*="__prefix__"])');
   const place = document.getElementById("lead-form");
-  if (!text || !place) return;
+  if (!text || !place?.hidden) return;
   const MOST = 50;
   const TYPES = { text: "Text", textarea: "Long text", email: "Email", phone: "Phone" };
   const STANDARD = [["customer_name_take", "Name"], ["customer_email_take", "Email"], ["customer_phone_take", "Phone"]];
@@ -122,4 +123,7 @@ document.addEventListener("DOMContentLoaded", () => {
   row.classList.add("filtered-out");
   place.hidden = false;
   show();
-});
+}
+
+document.addEventListener("DOMContentLoaded", editLeadForm);
+document.addEventListener("formset:added", editLeadForm);

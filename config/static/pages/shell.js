@@ -76,6 +76,11 @@ function tabNavigation() {
   addEventListener("resize", fit);
 }
 
+// On a phone, each cell of a list shows its column's label.
+for (const { dataset } of document.querySelectorAll("[data-label]")) {
+  dataset.label = dataset.label.replace(/^./, (first) => first.toUpperCase());
+}
+
 // Only pages with a chart load the chart library. The page's load event waits for the library, and
 // then the theme draws the charts.
 if (document.querySelector("canvas.chart")) {

@@ -7,6 +7,8 @@ const page = document.getElementById("thread");
 const list = document.getElementById("bubbles");
 const form = document.getElementById("reply");
 const field = document.getElementById("reply-text");
+const head = document.getElementById("head");
+const foot = document.getElementById("foot");
 const news = document.getElementById("news");
 const others = document.getElementById("others");
 const seenField = form?.elements.newest_seen;
@@ -50,7 +52,14 @@ function restore() {
   kept.write();
 }
 
-const nearEnd = () => list.getBoundingClientRect().bottom < window.innerHeight + 100;
+// Set the heights of the header and the reply box, which stay in view, for the stylesheet.
+function measure() {
+  for (const part of [head, foot]) document.documentElement.style.setProperty(`--${part.id}`, `${part.offsetHeight}px`);
+}
+
+const bottom = (part) => part.getBoundingClientRect().bottom;
+// Whether the newest messages are in view, rather than older ones or, on a phone, the details below them.
+const nearEnd = () => bottom(list) < bottom(foot) - foot.offsetHeight + 100 && bottom(list) > bottom(head);
 const toEnd = () => list.scrollIntoView({ block: "end" }); // the scroll padding keeps it above the reply box
 
 function seen() {
@@ -61,11 +70,6 @@ function seen() {
 
 function show(answer) {
   if (others) others.textContent = answer.others.length ? `${answer.others.join(", ")} ${answer.others.length > 1 ? "are" : "is"} also here` : "";
-  if (answer.mode !== page.dataset.mode) {
-    // Reload to show this mode's buttons. The typed text survives the reload.
-    location.reload();
-    return;
-  }
   if (!answer.html.trim()) return;
   const stay = !nearEnd();
   list.insertAdjacentHTML("beforeend", answer.html);
@@ -85,6 +89,21 @@ function show(answer) {
   seen();
 }
 
+// Update the parts of the page that show the thread's state. A reload would lose the focus and the scroll position.
+async function refresh(state) {
+  const answer = await fetch(page.dataset.page, { cache: "no-store" });
+  if (answer.redirected) return location.reload();
+  if (!answer.ok) throw new Error(answer.status);
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const focused = document.activeElement, words = focused.textContent.trim();
+  for (const part of document.querySelectorAll("[data-fresh]")) {
+    const within = part.contains(focused);
+    part.replaceChildren(...(fresh.getElementById(part.id)?.childNodes ?? []));
+    if (within) [...part.querySelectorAll("button")].find((button) => button.textContent.trim() === words)?.focus();
+  }
+  page.dataset.state = state;
+}
+
 function announce() {
   const typing = field?.value ? " while you were writing" : "";
   news.firstElementChild.textContent = `${unread} new message${unread > 1 ? "s" : ""}${typing}`;
@@ -101,8 +120,9 @@ async function poll() {
     if (answer.ok) {
       const found = await answer.json();
       if (after === position) { // otherwise another poll at the same time has shown these messages
-        tag = answer.headers.get("ETag");
         show(found);
+        if (found.state !== page.dataset.state) await refresh(found.state);
+        tag = answer.headers.get("ETag");
       }
     } else if (answer.status !== 304) {
       throw new Error(answer.status);
@@ -116,6 +136,10 @@ async function poll() {
   timer = setTimeout(poll, wait);
 }
 
+measure();
+const bars = new ResizeObserver(measure);
+for (const part of [head, foot]) bars.observe(part);
+news.firstElementChild.addEventListener("click", toEnd);
 if (form) {
   restore();
   field.addEventListener("input", () => kept.write());

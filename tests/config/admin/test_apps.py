@@ -1,14 +1,12 @@
 """Only web processes and the system checks load the modules of the admin's pages."""
 
 import json
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
-from tests.config.imported_settings import bare
-from tests.house.source import APPS, ROOT
+from tests.config.imported_settings import run
+from tests.house.source import APPS
 
 OURS = {f"{app}.admin" for app in APPS}
 LOADED = """
@@ -36,15 +34,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     `started`: the code of a worker and of `serve` is loaded. `checked`: the admin's checks have
     run, with `found` faults. `web`: the web application is loaded.
     """
-    done = subprocess.run(
-        [sys.executable, "-c", LOADED],
-        cwd=ROOT,
-        env=bare(tmp_path_factory.mktemp("state"), DJANGO_SETTINGS_MODULE="config.settings"),
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    known: dict[str, Any] = json.loads(done.stdout)
+    known: dict[str, Any] = json.loads(run(tmp_path_factory.mktemp("state"), LOADED))
     return known
 
 

@@ -1,5 +1,6 @@
 """If two people edit the same row, the one who saves second is warned and loses no input."""
 
+import re
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ from tests.factories.staff import signed_in, superuser
 from tests.factories.webhooks import EndpointFactory
 from tests.pages import fields_of, submit
 
-TOLD = "This was changed while you were editing it"
+TOLD = "Changed while you were editing"
 
 
 @pytest.fixture
@@ -196,3 +197,15 @@ def test_every_form_that_changes_rows_is_checked(
                 forms.append(inline.form)
     assert len(forms) > 12
     assert [form for form in forms if not issubclass(form, ConflictForm)] == []
+
+
+def test_each_conflicting_field_counts_as_one_error_on_its_tab(
+    client: Client, chatbot: Chatbot
+) -> None:
+    address = reverse("admin:chatbots_chatbot_change", args=[chatbot.pk])
+    form = fields_of(client.get(address))
+    change_other(chatbot, name="theirs")
+    change_other(chatbot.appearance, tooltip="theirs")
+    mine = {"name": "mine", "appearance-0-tooltip": "mine"}
+    text = client.post(address, form | mine).text
+    assert re.findall(r">(\d+)<span class=\"unseen\"> errors?</span>", text) == ["1", "1"]

@@ -48,6 +48,39 @@ def test_no_cell_of_a_csv_file_is_a_formula_and_json_is_exact(
     assert record["name"] == name
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "x;=1+1;",
+        "x;-1",
+        "x;+1",
+        "x;@a",
+        'x;"=1+1&"',
+        'x;""=1',
+        "x\n=1",
+        "x\r\n=1",
+        "x\t=1",
+        ";=1;=2",
+    ],
+)
+def test_no_cell_is_a_formula_if_the_list_separator_is_a_semicolon_or_a_tab(
+    client: Client, chatbot: Chatbot, name: str
+) -> None:
+    LeadFactory(thread=ThreadFactory(chatbot=chatbot), name=name)
+    answer = client.get(reverse("admin:conversations_lead_export", args=["csv"]))
+    text = b"".join(answer.streaming_content).decode("utf-8-sig")
+    for separator in (";", "\t"):
+        for row in csv.reader(StringIO(text, newline=""), delimiter=separator):
+            assert not [cell for cell in row if cell.lstrip('"').startswith(("=", "+", "-", "@"))]
+
+
+@pytest.mark.parametrize("name", ["a; b", "a=b;c", "a - b", "a\nb"])
+def test_a_harmless_separator_is_kept(client: Client, chatbot: Chatbot, name: str) -> None:
+    LeadFactory(thread=ThreadFactory(chatbot=chatbot), name=name)
+    names, row = exported(client, "conversations_lead", "csv")
+    assert row[names.index("name")] == name
+
+
 @pytest.mark.parametrize("kind", ["csv", "json"])
 @pytest.mark.parametrize("count", [0, 1, 4, 5, 9])
 def test_an_export_holds_every_row_once_whatever_the_size_of_its_chunks(

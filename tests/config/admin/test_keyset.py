@@ -108,12 +108,23 @@ def test_a_page_needs_the_same_number_of_queries_for_any_number_of_rows(
     assert all("LIMIT" in sql for sql in counted), counted  # including the menu's capped counts
 
 
-@pytest.mark.parametrize("place", ["x", "~", "2026-01-01~x", "yesterday~" + "0" * 32, "1"])
+OUT_OF_RANGE = ("0001-01-01T00:00:00", "0001-01-01T00:00+23:59", "9999-12-31T23:59-23:59")
+PLACES = (*(f"{time}~{'0' * 32}" for time in ("yesterday", *OUT_OF_RANGE)), "2026-01-01~x")
+
+
+@pytest.mark.parametrize("place", ["x", "~", "1", *PLACES])
 def test_an_invalid_position_redirects_to_the_list(
     client: Client, chatbot: Chatbot, place: str
 ) -> None:
     answer = client.get(f"{LOG}?after={quote(place)}")
     assert (answer.status_code, answer["Location"]) == (302, f"{LOG}?e=1")
+
+
+def test_a_position_may_have_any_time_zone(client: Client, chatbot: Chatbot) -> None:
+    """PostgreSQL itself rejects UTC offsets of 16 hours or more."""
+    [row] = fill(chatbot, 1)
+    place = f"2100-01-01T00:00:00+23:59~{'0' * 32}"
+    assert rows_and_next(client, f"{LOG}?after={quote(place)}")[0] == [row]
 
 
 @pytest.mark.parametrize("query", ["o=1", "o=-3.2", "p=7", "all="])
@@ -136,6 +147,24 @@ def test_the_search_matches_a_complete_id(
     text = {"delivery": str(mine.pk), "thread": thread, "other": "503 in 41 ms"}[term]
     rows, _ = rows_and_next(client, f"{LOG}?q={quote(text)}")
     assert len(rows) == found
+
+
+@pytest.mark.parametrize("name", ["webhooks_delivery", "accounts_apikey", "conversations_thread"])
+@pytest.mark.parametrize("chosen", ["x", "", "\0"])
+def test_an_action_on_an_invalid_id_is_a_bad_request(
+    client: Client, name: str, chosen: str
+) -> None:
+    address = reverse(f"admin:{name}_changelist")
+    for action in ("retry_selected", "revoke_selected", "resolve_selected"):
+        answer = client.post(address, {"action": action, "_selected_action": chosen, "index": "0"})
+        assert answer.status_code == 400
+
+
+def test_an_action_applies_only_to_the_selected_rows(client: Client, chatbot: Chatbot) -> None:
+    first, *_ = fill(chatbot, 3, state="FAILED", due_at=None)
+    body = {"action": "retry_selected", "_selected_action": first, "select_across": "1"}
+    client.post(LOG, body | {"index": "0"})
+    assert [str(row.pk) for row in Delivery.objects.filter(due_at__isnull=False)] == [first]
 
 
 @pytest.mark.parametrize("query", ["created_at_from_0=x&created_at_from_1=y", "after=x"])
