@@ -70,7 +70,7 @@ def close_pool() -> None:
 
 
 def interleaved(pairs: dict[str, tuple[Asked, Asked]], size: float) -> dict[str, Any]:
-    """Send the requests of each pair alternately. Returns the p50 and p99 of both, and ratios."""
+    """Send the requests of each pair alternately. Returns their p50, p99 and ratios."""
     figures = {}
     opened = {
         each.web.port: wire.Connection(each.web.port, b"")

@@ -28,7 +28,7 @@ Post = Callable[..., requests.Response]
 
 SLOTS = 512  # a worker's slots (its threads); also the default of WORKER_CONCURRENCY
 POOL = 32  # threads in each comparison pool; a pool with more threads is slower
-LEAST = 0.025  # seconds; ratios round shorter times up to this, because they vary by chance
+LEAST = 0.025  # seconds; ratios treat shorter times as this long, because they vary by chance
 
 
 @contextmanager
@@ -58,7 +58,7 @@ def arrival(sink: Sink, size: float) -> Figures:
 def arrival_idle(sink: Sink, size: float) -> Figures:
     """Measure the time from commit to arrival with an event every 11 seconds.
 
-    In the pause between two such events, the engine starts to poll less often.
+    Between events, the engine starts to poll less often.
     """
     with worker(sink):
         events = load.events(load.endpoints(sink, "/take", 10), max(2, round(20 * size)))

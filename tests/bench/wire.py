@@ -138,7 +138,7 @@ def load(
             note(heard, connection, *response, kept=kept)
             if now - began >= seconds or stopped():
                 waiting -= 1
-                poll.unregister(number)  # so poll does not report the server's close after 30 s
+                poll.unregister(number)  # poll() would report the server's close after 30 s
             else:
                 connection.send()
     heard.seconds = time.perf_counter() - began
@@ -149,7 +149,10 @@ def load(
 
 
 def note(heard: Heard, connection: Connection, head: bytes, body: bytes, *, kept: bool) -> None:
-    """Count a response; record a wrong one. Keep each connection's first body, or all if `kept`."""
+    """Count a response, and keep its body if it is the connection's first one or if `kept`.
+
+    A wrong response is recorded instead.
+    """
     heard.responses += 1
     if not head.startswith(OK):
         heard.wrong.append(head + b"\r\n\r\n" + body)

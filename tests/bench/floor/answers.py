@@ -1,7 +1,6 @@
 """How the floor responds to the four reads and to the update of a chatbot.
 
-The service is compared with the floor, a minimal implementation of the API that application.py
-describes.
+application.py explains the floor, the minimal implementation that the service is compared with.
 """
 
 from collections.abc import Callable

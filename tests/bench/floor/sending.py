@@ -1,6 +1,7 @@
 """How the floor responds to a visitor's message.
 
-It commits the message durably, lets the built-in model generate the reply, and commits the reply.
+The floor commits the message durably, lets the built-in model generate the reply, and commits the
+reply.
 """
 
 from datetime import UTC, datetime
