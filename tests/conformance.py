@@ -46,7 +46,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading of the specification."""
+    """A heading of the specification, with its rules and the open points that it refers to."""
 
     name: str
     rules: tuple[Rule, ...]
@@ -157,7 +157,7 @@ def page(headings: tuple[Heading, ...], ledger: dict[str, Choice], proofs: list[
         "# Conformance",
         "",
         "Written by `make conformance`: each rule of the specification, the tests that prove it,",
-        "and what the service does where the rule is open ([open-points.md](open-points.md)).",
+        "and the service's choices where a rule is open ([open-points.md](open-points.md)).",
     ]
     for heading in headings:
         lines += ["", f"## {heading.name}", ""]

@@ -1,0 +1,57 @@
+"""The commands of docs/deployment.md that mark deliveries and emails as FAILED after a restore."""
+
+import re
+from typing import Any
+
+import pytest
+
+from accounts.models import Mail
+from chatbots.models import Chatbot
+from conversations import ledger
+from tests.factories.accounts import AccountFactory
+from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from tests.servers import certificates
+from tests.servers.processes import ROOT
+from tests.servers.receiver import Receiver
+from tests.webhooks.engine import steps
+from webhooks.models import Delivery
+from webhooks.services import retry
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def programs() -> list[str]:
+    """Return the programs that the document passes to `manage.py shell -c`."""
+    text = (ROOT / "docs" / "deployment.md").read_text()
+    return re.findall(r'^ +python manage\.py shell -c "(.*)"$', text, re.M)
+
+
+def test_nothing_is_due_after_a_restore_and_the_ledger_has_no_gap(
+    receiver: Receiver, chatbot: Chatbot, settings: Any
+) -> None:
+    settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
+    EndpointFactory(chatbot=chatbot, url=receiver.url("/hook"), attempts_limit=8)
+    receiver.on("/hook", steps.BROKEN)
+    retrying, in_flight, retried, in_retry = DeliveryFactory.create_batch(4, chatbot=chatbot)
+    settings.WEBHOOK_RETRY_DELAYS = (60.0,)
+    steps.run()
+    settings.WEBHOOK_RETRY_DELAYS = ()
+    for one in (retried, in_retry):
+        steps.make_due(one)
+    steps.run()
+    retry.retry(Delivery.objects.filter(pk=in_retry.pk), by="staff")
+    steps.make_due(in_flight)
+    assert len(steps.begin()) == 2
+    retry.retry(Delivery.objects.filter(pk=retried.pk), by="staff")
+    pending = DeliveryFactory(chatbot=chatbot)
+    Mail.objects.create(account=AccountFactory(), to="a@example.com", subject="s", body="b")
+    for program in programs():
+        exec(program, {})
+    assert not Delivery.objects.exclude(state="FAILED", due_at=None, claim=None).exists()
+    assert not Mail.objects.exclude(state="FAILED", due_at=None).exists()
+    assert steps.stored(pending)["last_reason"] == "GIVEN_UP"
+    assert steps.states(retrying) == [(1, "RETRYING"), (2, "FAILED")]
+    gaps: dict[str, ledger.Gaps] = {}
+    list(ledger.check(gaps))
+    assert {name: one.count for name, one in gaps.items() if one.count} == {}
+    assert retry.retry(Delivery.objects.all(), by="staff") == 5
