@@ -114,7 +114,7 @@ def _watch_pool() -> None:
         threading.Event().wait(LOOK)
 
 
-def _pool() -> Any:  # psycopg's pool, which Django's types lack
+def _pool() -> Any:  # psycopg's pool; Any, as in the stubs
     return connection.pool  # type: ignore[attr-defined]
 
 

@@ -233,7 +233,7 @@ class Found(NamedTuple):
 
 
 @cache
-def table() -> dict[int, list[tuple[Any, View, str]]]:  # Any: Django's pattern of a route
+def table() -> dict[int, list[tuple[Any, View, str]]]:  # Any: Django's route pattern
     """Return the pattern, view and text of each API route, grouped by the number of slashes.
 
     Django's resolver would try every route in turn, then build a ResolverMatch that is not needed.

@@ -29,7 +29,7 @@ def routes(found: list[Any]) -> Iterator[tuple[str | None, set[str]]]:
 def arguments(name: str, held: set[str], tenant: Tenant) -> list[dict[str, Any]]:
     """Return the arguments for a route that opens a tenant's rows, one dict for each row.
 
-    If the tenant has no row of the model that the route shows, any other row of that model is used.
+    If the tenant has no row of the model that the route shows, another row of that model is used.
     Asserts that the route's parameters are known.
     """
     if not held:
@@ -40,8 +40,6 @@ def arguments(name: str, held: set[str], tenant: Tenant) -> list[dict[str, Any]]
         return [{"app_label": label} for label in ("accounts", "chatbots")]
     if held == {"kind"}:
         return [{"kind": kind} for kind in FORMATS]
-    if held == {"content_type_id", "object_id"}:
-        return [{"content_type_id": 1, "object_id": tenant.account.pk}]
     assert held in ({"object_id"}, {"id"}), f"no arguments are known for {name}: {held}"
     if name == "auth_user_password_change":
         keys = tenant.keys_of(User)
@@ -91,6 +89,6 @@ def opened(
 def pages(
     client: Client, tenant: Tenant, *, under: str = "/admin/", only: str = ""
 ) -> dict[str, str]:
-    """Return a dict that maps the address of each page that `opened` yields to its template."""
+    """Return the template of each page that `opened` yields, keyed by the page's address."""
     shown = opened(client, tenant, under=under, only=only)
     return {address: answer.templates[0].name for address, answer in shown}

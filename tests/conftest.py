@@ -138,7 +138,7 @@ def do_not_wait_for_the_disk() -> None:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
-    """Save the rows that migrations create: after a test that commits, all tables are emptied."""
+    """Save the rows that migrations create, as all tables are emptied after tests that commit."""
     with django_db_blocker.unblock():
         do_not_wait_for_the_disk()
         migrated_rows.keep()

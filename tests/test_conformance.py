@@ -89,7 +89,7 @@ def test_a_test_proves_what_its_module_its_class_and_its_own_marker_name(folder:
     }
 
 
-def test_mismatches_are_named(folder: Path) -> None:
+def test_mismatches_are_reported(folder: Path) -> None:
     headings = conformance.read_index(folder / "index.toml")
     proofs = [Proof("t::a", frozenset({"Personas"})), Proof("t::b", frozenset({"Nothing"}))]
     assert list(conformance.faults(headings, {"texts": Choice("texts", "", ())}, proofs)) == [

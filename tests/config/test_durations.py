@@ -24,7 +24,7 @@ MOMENT = timedelta(microseconds=1)
         (400 * ONE_DAY, "400 days"),
     ],
 )
-def test_a_span_is_named_in_its_largest_unit(span: timedelta, words: str) -> None:
+def test_a_span_is_formatted_in_its_largest_unit(span: timedelta, words: str) -> None:
     assert in_words(span) == words
 
 
@@ -41,7 +41,7 @@ def test_a_span_is_named_in_its_largest_unit(span: timedelta, words: str) -> Non
         (200_000, "in 2 days"),
     ],
 )
-def test_the_time_until_something_happens_is_in_its_largest_unit(
+def test_the_time_until_an_event_is_formatted_in_its_largest_unit(
     seconds: float, words: str
 ) -> None:
     assert until(seconds) == words

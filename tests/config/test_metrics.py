@@ -91,9 +91,16 @@ def test_counting_a_request_costs_microseconds() -> None:
     assert (time.thread_time() - began) / 2_000 < 0.0005
 
 
-@pytest.mark.parametrize("number", [os.getpid(), 1], ids=["this process", "another user's"])
-def test_gauges_of_live_processes_stay(tmp_path: Path, number: int) -> None:
-    file = tmp_path / f"gauge_livesum_{number}.db"
+@pytest.mark.parametrize("another_user", [False, True], ids=["this process", "another user's"])
+def test_gauges_of_live_processes_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, another_user: bool
+) -> None:
+    def forbidden(*_: int) -> None:
+        raise PermissionError
+
+    if another_user:
+        monkeypatch.setattr(os, "kill", forbidden)  # root may send a signal to any process
+    file = tmp_path / f"gauge_livesum_{os.getpid()}.db"
     file.touch()
     metrics.forget_dead(tmp_path)
     assert file.exists()

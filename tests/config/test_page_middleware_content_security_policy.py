@@ -39,6 +39,8 @@ def test_no_page_contains_anything_that_the_policy_blocks(default_model: LlmMode
                 reverse(f"admin:{name}_change", args=[row.pk]),
             ]
     for address in [*pages, reverse("admin:webhooks_endpoint_of", args=[tenant.chatbot.pk])]:
-        text = client.get(address).content.decode()
+        page = client.get(address)
+        assert page.status_code == 200, address
+        text = page.content.decode()
         assert not INLINE.search(text), (address, INLINE.search(text))
         assert not OUTSIDE.search(text), (address, OUTSIDE.search(text))

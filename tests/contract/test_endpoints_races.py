@@ -4,10 +4,12 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 import requests
+from django.db import connection
 
 from chatbots.models import (
     Chatbot,
@@ -19,6 +21,16 @@ from chatbots.models import (
 from chatbots.models.base import MOST
 from conversations.models import Message, Thread
 from tests.conftest import Api
+from tests.contract.operations import (
+    ACCOUNT,
+    BOT,
+    BOT_V0,
+    CHAT,
+    USERS,
+    Operation,
+    call,
+    ids_of,
+)
 from tests.factories.chatbots import InstructionFactory
 from tests.factories.conversations import ThreadFactory
 from tests.factories.webhooks import EndpointFactory
@@ -31,6 +43,29 @@ pytestmark = pytest.mark.django_db(transaction=True)
 CLIENTS = 50
 TOGGLES = int(os.environ.get("TEST_TOGGLES", "101"))  # must be odd; CI sets 1001
 Many = Callable[[str, str, list[Any]], list[Any]]
+CHANGES = [  # "{word}" is replaced with the word that a request stores
+    Operation("PATCH", f"{ACCOUNT}/chatbot/{{chatbot}}", USERS, {"name": "{word}"}),
+    Operation("PUT", f"{BOT}/appearance", USERS, {"tooltip": "{word}"}),
+    Operation(
+        "PATCH",
+        f"{BOT}/follow-up-prompts/{{follow_up_prompt}}",
+        USERS,
+        {"linkText": "{word}", "linkSrc": "{word}"},
+    ),
+    Operation("PATCH", f"{BOT}/instructions/{{instruction}}", USERS, {"title": "{word}"}),
+    Operation("PATCH", f"{BOT}/personas/{{persona}}", USERS, {"title": "{word}"}),
+    Operation("POST", f"{BOT}/lead-settings", USERS, {"industryTemplate": "{word}"}),
+    Operation("PUT", f"{BOT}/settings", USERS, {"description": "{word}"}),
+    Operation("PATCH", f"{BOT_V0}/settings/general", USERS, {"description": "{word}"}),
+    Operation("POST", f"{CHAT}/threads", USERS, {"visitorId": "v", "visitorName": "{word}"}),
+    Operation(
+        "PATCH",
+        f"{CHAT}/thread/update-thread",
+        USERS,
+        {"threadId": "{thread}", "title": "{word}", "visitorName": "{word}"},
+    ),
+    Operation("PATCH", f"{CHAT}/message/{{message}}", USERS, {"reaction": "{word}"}),
+]
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +89,55 @@ def many(api: Api, web: Web) -> Iterator[Many]:
             return list(pool.map(one, bodies))
 
         yield send
+
+
+@contextmanager
+def called_after_commit(other: Callable[[], Any]) -> Iterator[None]:
+    """Call a function once, before the first statement that follows this connection's commit."""
+    began = called = False
+
+    def call_with_own_connection() -> None:
+        try:
+            other()
+        finally:
+            connection.close()
+
+    def before_a_statement(execute: Any, *given: Any) -> Any:
+        nonlocal began, called
+        if began and not called and not connection.in_atomic_block:
+            called = True
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(call_with_own_connection).result(PATIENCE)
+        began = began or connection.in_atomic_block
+        return execute(*given)
+
+    with connection.execute_wrapper(before_a_statement):
+        yield
+
+
+@pytest.mark.proves("Endpoints named without shape", "General and user-data settings (v0 paths)")
+@pytest.mark.parametrize("operation", CHANGES, ids=str)
+def test_a_response_shows_what_its_own_request_stored(
+    api: Api, chatbot: Chatbot, operation: Operation
+) -> None:
+    ids = ids_of(chatbot)
+    api.get("/v1/chatbots")  # records the key's use
+    with called_after_commit(lambda: call(api, operation, ids | {"word": "later"})):
+        data = call(api, operation, ids | {"word": "own"}).json()["data"]
+    shown = data.get("thread", data)
+    for name, value in operation.body.items():
+        if value == "{word}":
+            assert shown[name] == "own"
+
+
+@pytest.mark.proves("States and transitions")
+def test_the_response_to_a_toggle_shows_its_own_change(api: Api, chatbot: Chatbot) -> None:
+    path = f"/v1/chatting/{chatbot.pk}/thread/{ThreadFactory(chatbot=chatbot).pk}/escalate"
+    api.get("/v1/chatbots")  # records the key's use
+    with called_after_commit(lambda: api.patch(path)):
+        data = api.patch(path).json()["data"]
+    assert data["systemMessage"]["systemMessageType"] == "CONVERSATION_ESCALATED"
+    assert data["thread"]["escalated"] is True
 
 
 @pytest.mark.slow

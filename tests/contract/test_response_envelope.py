@@ -10,12 +10,13 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from chatbots.models import Chatbot
+from chatbots.models import Chatbot, LeadSettings
 from config.runtime import logs
 from tests.chatbots.conftest import stored
 from tests.conftest import Api
 from tests.contract.operations import OPERATIONS, Operation, call, ids_of
 from tests.factories.chatbots import PersonaFactory
+from tests.refusing import refusing
 
 NOT_FOUND = {"success": False, "message": "resource not found"}
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -66,9 +67,13 @@ def test_a_method_that_a_path_does_not_support_is_a_405(
 
 
 @pytest.mark.parametrize("path", ["/v1/chatbots", "/v1/chatbots/my-chatbots"])
-def test_head_returns_the_headers_of_get_without_a_body(api: Api, path: str) -> None:
-    assert api.call("HEAD", path).status_code == 200
-    assert api.call("HEAD", path).content == b""
+def test_head_returns_the_status_and_headers_of_get(api: Api, path: str) -> None:
+    get, head = api.get(path), api.call("HEAD", path)
+    assert head.status_code == get.status_code == 200
+    assert head.content == b""
+    for answer in (get, head):
+        del answer["X-Request-Id"]  # differs for each request
+    assert dict(head.items()) == dict(get.items())
 
 
 @pytest.mark.proves("HTTP statuses/404")
@@ -254,9 +259,17 @@ def test_a_response_has_its_content_length(api: Api) -> None:
         assert int(answer["Content-Length"]) == len(answer.content)
 
 
-def test_a_rejected_change_is_rolled_back_completely(api: Api, chatbot: Chatbot) -> None:
-    """The general settings are valid but the user data is not, so neither is applied."""
+def test_a_change_that_fails_is_rolled_back_completely(
+    transactional_db: None, api: Api, chatbot: Chatbot
+) -> None:
+    """If the user data is invalid or cannot be written, the general settings are not stored."""
     before = stored(chatbot.generalsettings)
     path = f"/v1/chatbots/chatbot/{chatbot.pk}/settings"
     assert api.put(path, {"description": "new", "customerNameTake": 1}).status_code == 400
     assert stored(chatbot.generalsettings) == before
+    change = {"description": "new", "customerNameTake": True}
+    with refusing(LeadSettings):
+        assert api.put(path, change).status_code == 500
+    assert stored(chatbot.generalsettings) == before
+    assert api.put(path, change).status_code == 200
+    assert stored(chatbot.generalsettings)["description"] == "new"

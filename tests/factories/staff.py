@@ -19,9 +19,9 @@ def staff(user: User, group: str) -> User:
     return user
 
 
-def superuser() -> User:
+def superuser(**columns: Any) -> User:
     """Create a user with all permissions."""
-    return UserFactory(is_staff=True, is_superuser=True)
+    return UserFactory(is_staff=True, is_superuser=True, **columns)
 
 
 def signed_in(user: User, **options: Any) -> Client:

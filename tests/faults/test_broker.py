@@ -2,16 +2,19 @@
 
 import signal
 from collections.abc import Callable, Iterator
+from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 import redis
 from django.conf import settings
+from django.utils import timezone
 
 from tests.factories.webhooks import DeliveryFactory
 from tests.servers.broker import Broker
 from tests.servers.processes import Worker, free_port, wait_until
 from tests.servers.receiver import Receiver
-from webhooks.models import Delivery, Endpoint
+from webhooks.models import Attempt, Delivery, Endpoint
 from webhooks.tasks import deliver
 
 
@@ -56,17 +59,22 @@ def test_duplicated_or_forged_messages_send_nothing(
     with Worker(REDIS_URL=broker.url) as worker:
         made = DeliveryFactory.create_batch(3, chatbot=endpoint.chatbot)
         wait_until(have_ended(3), told=worker.said)
+        later = timezone.now() + timedelta(hours=1)
+        waiting = DeliveryFactory.create_batch(
+            3, chatbot=endpoint.chatbot, state="RETRYING", due_at=later
+        )
         prefix = f"{settings.REDIS_PREFIX}:"
         options = {"transport_options": {"global_keyprefix": prefix}}
         queue = redis.Redis.from_url(broker.url)
         worker.signal(signal.SIGSTOP)
         with deliver.app.connection_for_write(broker.url, **options) as connection:
-            for delivery in made * 20:
-                ids = (str(delivery.pk), str(delivery.pk))
+            for delivery in (made + waiting) * 20:
+                ids = (str(uuid4()), str(delivery.pk))
                 deliver.apply_async(ids, connection=connection, retry=False)
-        assert queue.llen(f"{prefix}celery") >= 60 - 1  # one message may have been read already
+        assert queue.llen(f"{prefix}celery") >= 120 - 1  # one message may have been read already
         worker.signal(signal.SIGCONT)
         wait_until(lambda: not queue.exists(f"{prefix}celery"), told=worker.said)
-        DeliveryFactory(chatbot=endpoint.chatbot)
-        wait_until(have_ended(4), told=worker.said)
+        last = Delivery.objects.filter(pk=DeliveryFactory(chatbot=endpoint.chatbot).pk)
+        wait_until(last.filter(state="SUCCESS").exists, told=worker.said)
     assert len(receiver.arrivals) == 4
+    assert not Attempt.objects.filter(delivery__in=waiting).exists()

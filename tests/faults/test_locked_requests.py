@@ -5,22 +5,26 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from typing import Any, NamedTuple
+from uuid import uuid4
 
+import psycopg
 import pytest
 import requests
 from django.conf import settings
 from django.db import connection
 from django.db.models import QuerySet
+from psycopg.errors import DeadlockDetected
 
 from accounts.models import ApiKey
 from chatbots.models import Chatbot
 from conversations.models import Message, Thread
 from tests.conftest import Api, caller
 from tests.factories.accounts import AccountFactory
+from tests.factories.chatbots import ChatbotFactory
 from tests.factories.conversations import ThreadFactory
-from tests.servers.locks import locked
+from tests.servers.locks import locked, waits_for_a_lock
 from tests.servers.processes import Web, wait_until
 
 SOON = 20.0  # seconds; no wait for a lock exceeds 1 s, but a request may also wait for a connection
@@ -72,7 +76,7 @@ def key() -> "QuerySet[ApiKey]":
 
 
 @for_postgresql
-def test_a_locked_key_still_works(service: Service, key: "QuerySet[ApiKey]") -> None:
+def test_a_key_whose_row_is_locked_still_works(service: Service, key: "QuerySet[ApiKey]") -> None:
     with locked(key):
         answers = [service.call("GET", "/v1/chatbots") for _ in range(3)]
     assert [answer.status for answer in answers] == [200, 200, 200]
@@ -97,16 +101,53 @@ def test_requests_for_a_locked_thread_give_up_and_others_are_answered(service: S
         ThreadPoolExecutor(AT_ONCE) as senders,
     ):
         sends = [senders.submit(keep_sending) for _ in range(AT_ONCE)]
-        reads = [service.call("GET", "/v1/chatbots", key=other.key) for _ in range(5)]
-        ended.set()
+        try:
+            wait_until(waits_for_a_lock)
+            reads = [service.call("GET", "/v1/chatbots", key=other.key) for _ in range(5)]
+        finally:
+            ended.set()
         sent = [answer for one in sends for answer in one.result()]
     assert {answer.status for answer in sent} == {503}
     assert all(answer.headers["Retry-After"] == "1" for answer in sent)
     assert {answer.status for answer in reads} == {200}
-    assert max(answer.seconds for answer in reads) < SOON
+    assert max(answer.seconds for answer in sent + reads) < SOON
     assert "canceling statement due to lock timeout" in service.web.said()
     assert not Message.objects.exists()
     assert service.send().status == 200
+
+
+def rename(api: Api, chatbot: Chatbot, name: str) -> Any:
+    try:
+        path = f"/v1/chatbots/account/{chatbot.account_id}/chatbot/{chatbot.pk}"
+        return api.patch(path, {"name": name})
+    finally:
+        connection.close()
+
+
+def deadlock(api: Api, chatbot: Chatbot, other: Chatbot) -> Any:
+    """Make a request and another session deadlock. Returns the response to the request."""
+    own = "UPDATE chatbots_chatbot SET name = %s WHERE id = %s"
+    with psycopg.connect(**connection.get_connection_params()) as session:
+        session.execute(own, [uuid4().hex, other.pk])
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(rename, api, chatbot, other.name)
+            wait_until(waits_for_a_lock)
+            with suppress(DeadlockDetected):
+                session.execute(own, [chatbot.name, chatbot.pk])
+            session.rollback()
+            return answer.result()
+
+
+@for_postgresql
+def test_a_request_that_was_ended_by_a_deadlock_can_be_sent_again(
+    api: Api, chatbot: Chatbot
+) -> None:
+    other = ChatbotFactory(account=chatbot.account)
+    for _ in range(5):  # on a busy machine, PostgreSQL may end the other session instead
+        answer = deadlock(api, chatbot, other)
+        if answer.status_code != 400:
+            break
+    assert (answer.status_code, answer["Retry-After"]) == (503, "1")
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """While another PostgreSQL session keeps rows locked, only work on these rows waits.
 
-For example, a transaction that was left open by mistake may hold such locks. No work is done twice.
-In each test, deliveries that need other rows continue in the meantime.
+For example, a transaction that was left open by mistake can keep rows locked. In each test,
+deliveries that need other rows continue in the meantime, and no work is done twice.
 """
 
 import threading

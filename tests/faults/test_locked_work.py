@@ -1,6 +1,6 @@
 """Locked rows do not delay claims, pruning, leases or emails that concern other rows.
 
-`test_locked_rows` tests the same with a worker process.
+`test_locked_rows` tests the same behavior with a worker process.
 """
 
 from collections.abc import Callable
@@ -203,7 +203,10 @@ def test_a_locked_owed_reply_does_not_let_the_leases_of_others_expire(
         assert OwedReply.objects.get(pk=other.message_id).claimed_until > timezone.now()
 
 
-def test_a_process_does_not_claim_the_replies_that_it_is_generating(endpoint: Endpoint) -> None:
+def test_a_process_does_not_claim_the_replies_that_it_is_generating(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owed_reply.renewal, "renew", lambda _: None)
     claim = owed_reply.record(MessageFactory(thread=ThreadFactory(chatbot=endpoint.chatbot)))
     OwedReply.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
     with owed_reply.renewal.of(claim.token):

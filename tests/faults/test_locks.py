@@ -1,6 +1,6 @@
 """Workers do not block each other if one halts or disconnects, or if two settle the same rows.
 
-Such conflicts rarely happen by chance, so the tests provoke them.
+Lock conflicts rarely happen by chance, so the tests provoke them.
 """
 
 import signal
@@ -23,6 +23,7 @@ from config.database.ids import new_id
 from config.runtime import liveness
 from conversations.dispatcher import STUCK_AFTER
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from tests.servers.locks import waits_for_a_lock
 from tests.servers.processes import ROOT, Worker, wait_until
 from tests.servers.receiver import Receiver
 from webhooks.engine import claims, recovery, schedule
@@ -165,6 +166,20 @@ def test_two_workers_that_settle_the_same_endpoints_do_not_deadlock(endpoint: En
             "failures_in_a_row", flat=True
         )
     ) == {10}
+
+
+def test_endpoints_are_locked_in_the_order_of_their_ids(transactional_db: None) -> None:
+    """The rows are stored in reverse order, so a scan of the table would lock the first id last."""
+    first, *others = ids = sorted(new_id() for _ in range(6))
+    works = [under_way(EndpointFactory(pk=pk)) for pk in reversed(ids)]
+    with transaction.atomic():
+        Endpoint.objects.select_for_update().get(pk=first)
+        settling = in_a_thread(schedule._settle_all, [(work, BROKEN) for work in works])
+        wait_until(waits_for_a_lock)
+        free = Endpoint.objects.filter(pk__in=others).select_for_update(nowait=True)
+        assert len(free) == len(others)
+    settling.join(60)
+    assert set(Endpoint.objects.values_list("failures_in_a_row", flat=True)) == {1}
 
 
 def test_a_locked_row_of_a_dead_worker_does_not_hold_up_the_others(endpoint: Endpoint) -> None:

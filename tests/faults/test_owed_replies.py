@@ -1,8 +1,8 @@
-"""If web stops, halts or loses its database during a model call, exactly one reply is stored.
+"""Exactly one reply is stored, even if a web process stops, halts or loses its database.
 
-A reply is owed from the moment when the visitor's message is stored. If the web process cannot
-store the reply, either a worker takes over, or another web process does when it receives the same
-request again.
+The failures happen during a model call. A reply is owed from the moment the visitor's message is
+stored. If the web process cannot store the reply, either a worker takes over, or another web
+process does when it receives the same request again.
 """
 
 import signal
@@ -164,7 +164,7 @@ def test_a_halted_process_returns_the_reply_of_the_web_process_that_took_over(
             again.result(PATIENCE)
         halted.signal_all(signal.SIGCONT)
         if not ended:
-            time.sleep(0.5)  # the resumed process finds that it has lost its lease
+            time.sleep(0.5)  # lets the resumed process find that it has lost its lease
             assert not first.done()
             assert OwedReply.objects.filter(claimed_until__gt=timezone.now()).exists()
             second.set()
@@ -203,7 +203,7 @@ def test_a_reply_waits_until_the_database_is_back() -> None:
         servers() as ground,
     ):
         web, book = ground.web, ground.ledger
-        plain = {"DJANGO_SETTINGS_MODULE": "config.settings"}  # the timeouts of production
+        plain = {"DJANGO_SETTINGS_MODULE": "config.settings"}  # the production timeouts
         web.environment |= plain | {"LLM_BASE_URL": model.base_url, "LLM_MODEL": "m"}
         made = ground.furnish([receiver.url("/hook")])
         for process in ground.processes:

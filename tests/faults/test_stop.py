@@ -84,7 +84,7 @@ def test_a_worker_outlives_a_silent_database_and_then_delivers(
     with worker_through(proxy) as worker:
         wait_until(lambda: "is ready" in worker.said(), told=worker.said)
         proxy.fail("silent")
-        wait_until(lambda: "dispatcher: the database does not respond" in worker.said())
+        wait_until(lambda: "the database does not respond: " in worker.said(), told=worker.said)
         DeliveryFactory(chatbot=endpoint.chatbot)
         proxy.recover()
         wait_until(has_ended, told=worker.said)
@@ -105,6 +105,7 @@ def test_a_worker_never_stops_trying_to_connect(
         proxy.fail("cut")
         known = proxy.accepted
         wait_until(lambda: proxy.accepted - known >= ATTEMPTS, told=worker.said)
+        assert worker.said().count("the database does not respond") == 1, worker.said()
         DeliveryFactory(chatbot=endpoint.chatbot)
         proxy.recover()
         wait_until(has_ended, told=worker.said)

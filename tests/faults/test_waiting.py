@@ -85,8 +85,8 @@ def test_reads_do_not_queue_behind_waiting_sends(api: Api, thread: Thread, model
 def soon(request: Callable[[], requests.Response]) -> requests.Response:
     """Send a request, and repeat it if it times out.
 
-    For a while after a slow request, the event loop answers no requests itself, but leaves them all
-    to threads. In this test, the only thread is busy.
+    For a while after a slow request, the thread that takes requests leaves all of them to other
+    threads. In this test, the only other thread is busy.
     """
     for _ in range(2):
         with suppress(requests.Timeout):

@@ -1,4 +1,4 @@
-"""Killed, halted and stopped workers lose no delivery, and no delivery's state goes backwards."""
+"""Killed, halted and stopped workers lose no delivery, and no delivery's state goes backward."""
 
 import resource
 import signal
@@ -55,7 +55,6 @@ def test_the_four_attempts_arrive_on_time_with_the_same_bytes(
 @pytest.mark.parametrize(
     ("point", "arrivals"),
     [
-        ("in-claim", 1),
         ("after-claim", 1),
         ("attempt-begun", 1),
         ("after-answer", 2),
@@ -87,8 +86,9 @@ def test_a_worker_killed_at_any_point_loses_nothing(
 
 @pytest.mark.slow
 def test_a_worker_killed_between_two_attempts_does_not_hasten_the_next_one(
-    receiver: Receiver, endpoint: Endpoint
+    receiver: Receiver, endpoint: Endpoint, settings: Any
 ) -> None:
+    settings.WEBHOOK_RETRY_DELAYS = (8.0, 0.4, 0.6)  # the first is longer than a worker's start
     receiver.on("/hook", BROKEN, OK)
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
     with Worker(crash_point="after-settle") as doomed:
@@ -101,7 +101,7 @@ def test_a_worker_killed_between_two_attempts_does_not_hasten_the_next_one(
         (1, "RETRYING"),
         (2, "SUCCESS"),
     ]
-    assert (second.started_at - first.finished_at).total_seconds() >= 0.2
+    assert (second.started_at - first.finished_at).total_seconds() >= 8.0
     assert not delivery.attempts.filter(interrupted=True).exists()
     assert [each.body for each in receiver.arrivals] == [bytes(delivery.body)] * 2
 

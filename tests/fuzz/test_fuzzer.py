@@ -1,4 +1,4 @@
-"""The same thousand hostile requests in every run. `make fuzz` sends more, from a random seed."""
+"""Sends the same thousand hostile requests in every run. `make fuzz` uses a random seed."""
 
 import pytest
 

@@ -42,7 +42,7 @@ def tree(path: Path) -> ast.Module:
 
 
 def place(path: Path, node: ast.AST | None = None) -> str:
-    """Return a file's place as `path`, or a node's as `path:line`, which editors recognize."""
+    """Return a file's location as `path`, or a node's as `path:line`, which editors recognize."""
     return (
         f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
         if node

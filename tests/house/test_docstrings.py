@@ -41,7 +41,7 @@ def public(body: list[ast.stmt], path: str = "") -> Iterator[tuple[str, Definiti
 def overrides(module: str, name: str) -> bool:
     """Return whether a method overrides one from a base class.
 
-    The docstring of the overridden method then serves for both.
+    The docstring of the overridden method then documents both.
     """
     owner_name, _, method = name.rpartition(".")
     if not owner_name:

@@ -50,7 +50,7 @@ def subjects() -> dict[str, set[str]]:
 def has_subject(path: Path, known: dict[str, set[str]]) -> bool:
     """Return whether a file is named after a subject, or is in an exempt folder.
 
-    Such a name is `test_<subject>.py` or `test_<subject>_<aspect>.py`.
+    A file named after a subject is called `test_<subject>.py` or `test_<subject>_<aspect>.py`.
     """
     folder = path.relative_to(TESTS).parent
     if folder.parts and folder.parts[0] in ACROSS:

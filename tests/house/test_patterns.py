@@ -105,7 +105,7 @@ def methods_used(name: str, file: ast.Module) -> list[str]:
 
 
 def patterns(path: Path) -> Iterator[tuple[str, re.Pattern[str], str]]:
-    """Yield each pattern in a file with its place, once for each method that is called on it."""
+    """Yield each pattern in a file with its location, once for each method that is called on it."""
     if not re.search(r"\bre\.|RegexValidator", path.read_text()):
         return
     file = tree(path)

@@ -25,7 +25,7 @@ BARS = {
 
 
 @pytest.mark.parametrize("name", BARS, ids=" ".join)
-def test_an_operation_takes_a_short_route(
+def test_an_operation_runs_code_in_only_a_few_files(
     api: Api, chatbot: Chatbot, name: tuple[str, str]
 ) -> None:
     [operation] = [each for each in OPERATIONS if (each.method, each.path) == name]

@@ -15,11 +15,13 @@ ADAPTED_FROM = {
     "admin/base.html": "2ce9250b3c649e3a",
     "admin/filter.html": "0c4cab2e0096ba77",
     "admin/index.html": "9fdb849b7da18ccd",
+    "registration/logged_out.html": "cad8c8cf769b9e91",
     "unfold/filters/filters_datetime_range.html": "ba811cf72b4da187",
     "unfold/filters/filters_field.html": "513952665a60fa00",
     "unfold/helpers/app_list_badge.html": "bc002ff5a001fd04",
     "unfold/helpers/command.html": "ae6ce324d8536613",
     "unfold/helpers/command_results.html": "5a2616efccaa8b4e",
+    "unfold/helpers/edit_inline/inline_add.html": "e8bc669caf9a426b",
     "unfold/helpers/edit_inline/tabular_field.html": "ab1aab4fedf9f270",
     "unfold/helpers/edit_inline/tabular_heading.html": "eef46d03bc1655ad",
     "unfold/helpers/empty_results.html": "5f4727a37a99da76",
@@ -34,7 +36,7 @@ ADAPTED_FROM = {
 }
 NAMES = ROOT / "config" / "static" / "icons" / "names.txt"
 ICON = re.compile(r"material-symbols-outlined[^>]*>\s*([a-z_]+)\s*<")
-# Icons of the theme's file field and rich text editor, which no form uses
+# Icons of the theme's file field and JSON editor, which no form uses
 NOT_SHOWN = {"file_upload", "compress", "expand", "handyman", "toolbar", "transform"}
 NOT_SHOWN |= {"format_align_left", "format_align_right"}
 # Icon names in the theme's styles, and the names of the same icons in the font

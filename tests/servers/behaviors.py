@@ -118,6 +118,23 @@ def endless_body(status: int = 200, *headers: str) -> Behavior:
     return repeat(head(status, *headers), b"a" * 65_536)
 
 
+def endless_chunk() -> Behavior:
+    """Return a behavior that sends a chunk of negative length, which never ends."""
+    first = head(200, "Transfer-Encoding: chunked") + b"1\r\na\r\n-5\r\n"
+    return repeat(first, b"a" * 65_536)
+
+
+def endless_trailers() -> Behavior:
+    first = head(200, "Transfer-Encoding: chunked") + b"1\r\na\r\n0\r\n"
+    return repeat(first, b"X-Endless: a\r\n" * 1_000)
+
+
+def endless_extensions() -> Behavior:
+    """Return a behavior that sends chunks of one byte, each with a long chunk extension."""
+    first = head(200, "Transfer-Encoding: chunked")
+    return repeat(first, b"1;a=" + b"b" * 60_000 + b"\r\na\r\n")
+
+
 def flood_of_interim() -> Behavior:
     return repeat(b"", head(102) * 100)
 

@@ -30,7 +30,6 @@ SETTLE = r'UPDATE "?webhooks_attempt"? SET .*finished_at'
 # Begins with WITH if the same statement also stores the message
 RECORD = r'(WITH .*)?INSERT INTO "?webhooks_delivery'
 POINTS = {
-    "in-claim": Point(CLAIM),
     "after-claim": Point(CLAIM, committed=True),
     "attempt-begun": Point(BEGIN, committed=True),
     "after-answer": Point(ANSWER),
@@ -95,7 +94,7 @@ class Crash:
         return result
 
     def end(self, connection: BaseDatabaseWrapper, *, committed: bool) -> None:
-        """Note the end of a connection's transaction. Rolled-back statements do not count."""
+        """Handle the end of a connection's transaction. Rolled-back statements do not count."""
         if connection in self.passed:
             self.passed.discard(connection)
             if committed:

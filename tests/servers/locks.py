@@ -41,6 +41,7 @@ def limited_waits(timeout: str = locks.WORKER_LOCK_TIMEOUT) -> Iterator[None]:
 def waits_for_a_lock() -> bool:
     """Return whether a session of this database waits for a lock. PostgreSQL only."""
     with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_clear_snapshot()")
         cursor.execute(
             "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
             " AND datname = current_database()"

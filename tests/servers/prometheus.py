@@ -62,7 +62,7 @@ def series(scrapes: Sequence[Scrape]) -> list[dict[str, str]]:
 
 
 def firing(*scrapes: Scrape) -> set[str]:
-    """Return the alerts that fire after two hours, if the last change in these scrapes continues.
+    """Return the alerts that fire if the trend of the last two scrapes continues for two hours.
 
     The names omit the prefix `Chatbots`, which all alerts share.
     """

@@ -1,6 +1,6 @@
 """A real webhook receiver (threads, sockets, TLS) that records requests.
 
-The receiver's responses are configurable. As a separate process:
+Its responses are configurable. The receiver can also run as a separate process:
 `python -m tests.servers.receiver --port 0 --chain server.pem`. The process prints `{"port": …}`
 first, then one JSON line per request, with the body in base64.
 """

@@ -23,6 +23,7 @@ from tests.patience import PATIENCE
 from tests.servers import prometheus
 from tests.servers.behaviors import answer
 from tests.servers.broker import Broker
+from tests.servers.mail import MailServer
 from tests.servers.model import ModelServer, saying
 from tests.servers.processes import Web, Worker, free_port, wait_until
 from tests.servers.prometheus import Scrape
@@ -41,16 +42,19 @@ LOCK = "LOCK TABLE webhooks_delivery, chatbots_generalsettings IN EXCLUSIVE MODE
 
 
 class Site:
-    """An installation's web and worker processes, with a receiver and a model."""
+    """An installation's web and worker processes, with a receiver, a model and a mail server."""
 
-    def __init__(self, broker: Broker, receiver: Receiver, model: ModelServer) -> None:
-        self.broker, self.receiver, self.model = broker, receiver, model
+    def __init__(
+        self, broker: Broker, receiver: Receiver, model: ModelServer, mails: MailServer
+    ) -> None:
+        self.broker, self.receiver, self.model, self.mails = broker, receiver, model, mails
         port = free_port()
         self.web = Web(WEB_WORKERS="1", WEB_THREADS="2", REDIS_URL=broker.url, **LIMITS)
         self.worker = Worker(
             slots=8,
             state_dir=self.web.state_dir,
             REDIS_URL=broker.url,
+            EMAIL_URL=f"smtp://127.0.0.1:{mails.port}",
             METRICS_PORT=str(port),
             WEBHOOK_TIMEOUT=str(TIMEOUT),
             WEBHOOK_RETRY_DELAYS="0.1,0.1,0.1",
@@ -131,7 +135,7 @@ def all_settled() -> bool:
 def locked(seconds: float) -> Iterator[None]:
     """Block writes to deliveries and general settings or, on SQLite, to the entire database.
 
-    The lock lasts at least this many seconds, even if the `with` block ends sooner.
+    The lock is held for at least `seconds`, even if the `with` block ends sooner.
     """
     if connection.vendor == "postgresql":
         connect, begin = psycopg.connect(**connection.get_connection_params()), LOCK

@@ -28,6 +28,7 @@ from tests.patience import PATIENCE
 from tests.servers import certificates, prometheus
 from tests.servers.behaviors import answer, stall
 from tests.servers.broker import Broker
+from tests.servers.mail import MailServer
 from tests.servers.model import ModelServer, failing, saying
 from tests.servers.processes import Web, wait_until
 from tests.servers.prometheus import Scrape, firing
@@ -54,8 +55,9 @@ def site(django_db_setup: None) -> Iterator[Site]:
         Broker() as broker,
         Receiver(certificates.good()) as receiver,
         ModelServer() as model,
+        MailServer() as mails,
     ):
-        site = Site(broker, receiver, model)
+        site = Site(broker, receiver, model, mails)
         with site.web, contextlib.ExitStack() as stack:
             stack.callback(lambda: site.worker.running and site.worker.kill())
             stack.callback(site.threads.shutdown)
@@ -79,7 +81,7 @@ def talk(site: Site) -> Iterator[Talk]:
 
 
 def check(names: Set[str], *scrapes: Scrape) -> None:
-    """Assert that exactly these alerts fire if the last change in these scrapes continues."""
+    """Assert that exactly these alerts fire if the trend of the last two scrapes continues."""
     assert firing(*scrapes) == names
 
 
@@ -168,6 +170,14 @@ def test_a_model_that_is_slow(site: Site, talk: Talk) -> None:
     check({"ThreadsBusy", "RepliesRefused"}, before, during)
     assert waiting.result().status_code == 200
     check({"RepliesSlow"}, during, site.scrape())
+
+
+def test_emails_that_the_mail_server_refuses(site: Site, talk: Talk) -> None:
+    site.mails.answers.append(b"550 no\r\n")
+    before, ended = site.scrape(), site.figure("chatbots_mails_ended_total")
+    Mail.objects.create(account=talk.chatbot.account, to="a@example.com", subject="s")
+    wait_until(lambda: site.figure("chatbots_mails_ended_total") > ended, told=site.worker.said)
+    check({"MailsFail"}, before, site.scrape())
 
 
 @pytest.mark.slow
@@ -259,6 +269,7 @@ def test_too_few_connections(other: Web, talk: Talk) -> None:
 def test_an_unreachable_cache(site: Site, talk: Talk) -> None:
     before = site.scrape()
     site.broker.kill()
-    requests.get(f"{site.web.address}/readyz", timeout=PATIENCE)  # makes web check the cache
+    # The web process checks the cache to answer this request.
+    requests.get(f"{site.web.address}/readyz", timeout=PATIENCE)
     wait_until(lambda: figure([site.web.address], "chatbots_cache_up") == 0)
     check({"CacheDown"}, before, site.scrape())

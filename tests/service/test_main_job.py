@@ -104,7 +104,7 @@ def check_request(arrival: Arrival) -> dict[str, Any]:
 
 @dataclass
 class Job:
-    """Shared by the steps of the test: service, caller, receiver, staff login, bot and thread."""
+    """What the steps of the test share: service, caller, receiver, login, bot and thread."""
 
     installation: Installation
     call: Caller
@@ -251,7 +251,7 @@ def stop_and_find_all_again(job: Job) -> None:
     assert SECRET not in job.installation.said()
 
 
-def test_a_bot_answers_a_person_takes_over_and_the_webhook_arrives(
+def test_the_service_does_its_main_job_from_end_to_end(
     installation: Installation,
 ) -> None:
     with Receiver(certificates.good()) as receiver:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import pytest
@@ -48,8 +49,9 @@ pytestmark = [
 ]
 
 EACH = 25  # secrets of each of the four kinds
-WRONG, RIGHT = slice(0, 23), slice(23, EACH)  # the wrong passwords, and the right ones
-SECRET = re.compile(r"cbk_[0-9A-Za-z]{8}_[0-9A-Za-z]{49}|canary-[a-z]+-\d\d-hKq7Zr2XwV9")
+WRONG, RIGHT = slice(0, 23), slice(23, EACH)  # which passwords are wrong, and which are right
+OURS = token_hex(8)  # a test on the same machine must not find another one's canaries
+SECRET = re.compile(rf"cbk_[0-9A-Za-z]{{8}}_[0-9A-Za-z]{{49}}|canary-[a-z]+-\d\d-{OURS}")
 THE_END = "all was heard"
 
 
@@ -83,7 +85,7 @@ class Sown:
 
 def canary(kind: str, number: int) -> str:
     """Build a secret that cannot occur by chance."""
-    return f"canary-{kind}-{number:02d}-hKq7Zr2XwV9"
+    return f"canary-{kind}-{number:02d}-{OURS}"
 
 
 def decoded(text: str) -> Iterator[str]:
@@ -327,7 +329,7 @@ def test_no_secret_appears_in_any_output(chatbot: Chatbot, sown: Sown) -> None:
 
 @pytest.mark.slow
 def test_a_secret_in_any_checked_place_is_found(chatbot: Chatbot, sown: Sown) -> None:
-    """Put secrets into the checked places, in the encodings used there, and find them."""
+    """Plant secrets in the places that are checked, encoded as they would be, and find them."""
     one = sown.all()[-1]
     assert len(sown.all()) == 100
     for ahead in ("", "x", "xy", "xyz"):

@@ -33,8 +33,8 @@ from tests.soak.ground import SERVERS, Ground, NotInTime, embedded, servers, ser
 from tests.soak.judge import judge
 from tests.soak.run import run
 
-# For each scenario: the default numbers of events or messages, and of faults. The model soak
-# ends when there have been enough faults, regardless of the number of messages.
+# The default number of events or messages, and of faults, in each scenario. The model soak ends
+# when there have been enough faults, regardless of the number of messages.
 SIZES = {"deliveries": (5_000, 200), "replies": (2_000, 40), "models": (0, 500)}
 Where = Callable[[], AbstractContextManager[Ground]]
 TOO_LONG = ("faults_at", "duplicates_explained", "deliveries_with_violations")  # too long to print

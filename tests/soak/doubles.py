@@ -23,7 +23,7 @@ def publish(ledger: Ledger, broker: str, seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         with (
-            suppress(psycopg.Error, OperationalError),  # other injected faults can cause either
+            suppress(psycopg.Error, OperationalError),  # another fault may stop either server
             deliver.app.connection_for_write(broker, **options) as connection,
         ):
             for ids in ledger.rows(CLAIMED):

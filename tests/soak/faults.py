@@ -55,7 +55,7 @@ REACHED_WITHIN = 60.0
 
 @dataclass
 class Fault:
-    """One fault. `size`, from 0 to less than 1, scales the fault's duration or amount.
+    """One fault. `size`, in the range [0, 1), scales the fault's duration or amount.
 
     The fault is due when `moment` events have been committed. The other times are seconds since
     1970. The exact time of a death is not known, but it lies between `began` and `ended`. The lane
@@ -219,7 +219,7 @@ def stop(worker: Worker) -> None:
 
 
 def halt(worker: Worker, fault: Fault) -> None:
-    """Halt a worker for 0.1 to 4.5 s or, for a PAST_LEASE fault, longer than an attempt's lease.
+    """Halt a worker for 0.1 to 4.5 s, or for longer than an attempt's lease (PAST_LEASE).
 
     If the halt lasts more than 3 s, the claims of deliveries whose attempts have not begun expire.
     """
@@ -232,7 +232,7 @@ def halt(worker: Worker, fault: Fault) -> None:
 
 
 def crash(worker: Worker, point: str, fault: Fault) -> None:
-    """Run a worker until it dies when it passes a crash point for the nth time.
+    """Run a worker until it passes a crash point for the nth time, and kills itself.
 
     The fault's size determines n, which ranges from 1 to 12.
     """

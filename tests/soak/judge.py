@@ -19,7 +19,7 @@ TRIES = len(DELAYS) + 1
 HANG_UPS = ("close", "reset")
 TAKEN_OVER = 3.0  # seconds; limit for the median takeover, which takes about 2 s on an idle machine
 TO_START = 5.0  # seconds that a worker may take to start
-CONTINUES = 15.0  # seconds before the end of a Redis outage within which a request must arrive
+CONTINUES = 15.0  # seconds at the end of a Redis outage in which a request must arrive
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Case:
             yield "its count of interruptions does not match its attempts"
 
     def numbers(self, verdict: Verdict) -> Iterator[str]:
-        """Check that attempt numbers have no gap, and that the last one matches the delivery."""
+        """Check that attempt numbers have no gap, and that the delivery's count and state match."""
         numbers = [one.number for one in self.whole]
         ends = [one.status for one in self.whole]
         if self.delivery.interruptions < INTERRUPTIONS:
@@ -294,7 +294,7 @@ def order(thread: Sequence[Case]) -> Iterator[str]:
     """Check that the first attempts of a thread's deliveries start in the order of its events.
 
     The deliveries' first requests must arrive in that order, too, unless the earlier delivery's
-    first attempt did not succeed.
+    first attempt was unsuccessful.
     """
     for before, after in pairwise(thread):
         if not (before.attempts and after.attempts and before.heard and after.heard):

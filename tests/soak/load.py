@@ -12,14 +12,14 @@ import requests
 SENDERS = 4
 NEW_THREAD = 0.03  # the probability that a sender starts a new thread instead of using an old one
 PAUSE = 0.05  # seconds, on average, between two messages from a sender
-HURRY_NOT = 6  # while faults are overdue, pauses are this many times as long
+HURRY_NOT = 6  # while too many faults are overdue, pauses are this many times as long
 IN_VAIN = 0.2  # seconds to wait after a failed call
 
 
 class Load:
     """A context manager whose threads send messages until its block ends.
 
-    `committed` has the ids of all messages that the API has returned, including replies. Each of
+    `committed` holds the ids of all messages that the API has returned, including replies. Each of
     these messages must have an event. A message without a response may or may not have been
     committed.
     """

@@ -3,8 +3,8 @@
 Visitors write to bots whose first model fails on every other request. The service skips a model
 only after several failures in a row, so it never skips the first model. When the model fails, it
 responds with an error or invalid data, closes or resets the connection, hangs, or sends its reply
-too slowly. At least the share ANSWERED of the messages for which the first model failed must get
-the second model's reply within LLM_TIMEOUT + SLACK.
+too slowly. Of the messages for which the first model failed, at least the fraction ANSWERED must
+get the second model's reply within LLM_TIMEOUT + SLACK.
 """
 
 import threading

@@ -124,7 +124,7 @@ class Visitors:
 
 
 class Faults:
-    """Causes each kind of fault."""
+    """Causes faults in the processes of an installation."""
 
     def __init__(self, ground: Ground) -> None:
         self.ground = ground

@@ -29,7 +29,7 @@ BEHIND = 2  # if more faults than this are overdue, the load slows down
 
 @dataclass
 class Story:
-    """Everything that a soak observed. `failed` has the ids of manually retried deliveries."""
+    """Everything that a soak observed. `failed` holds the ids of manually retried deliveries."""
 
     deliveries: list[Delivery]
     attempts: list[Attempt]
