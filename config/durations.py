@@ -6,7 +6,7 @@ ONE_MINUTE, ONE_HOUR, ONE_DAY = timedelta(minutes=1), timedelta(hours=1), timede
 
 
 def in_words(span: timedelta) -> str:
-    """Format a duration in its largest whole unit: "14 min", "3 h", "2 days"."""
+    """Format a duration in its largest whole unit: "under 1 min", "14 min", "3 h", "2 days"."""
     if span < ONE_MINUTE:
         return "under 1 min"
     if span < ONE_HOUR:

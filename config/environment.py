@@ -90,7 +90,7 @@ def fernet_keys(text: str) -> tuple[str, ...]:
 
 
 def host(text: str) -> str:
-    """Check the address that web listens on. Raises EnvError.
+    """Check the address that the web server listens on. Raises EnvError.
 
     The web server accepts only IP addresses without a zone. `localhost` stands for 127.0.0.1.
     """
@@ -160,7 +160,7 @@ def public_url(text: str) -> str:
 def database_url(text: str) -> str:
     """Check the URL of a PostgreSQL database; an empty string is allowed.
 
-    Raises EnvError without quoting the URL, because it contains a password.
+    Raises EnvError without quoting the URL, because it may contain a password.
     """
     if not text:
         return ""

@@ -193,7 +193,7 @@ class RequestMiddleware:
         current.set(known)
 
     def answer(self, request: HttpRequest) -> HttpResponseBase:
-        """Find the client's address. On paths in COUNTED, count the call before responding."""
+        """Find the client's address, count the call if its path is in COUNTED, and respond."""
         if trusted(request.META.get("REMOTE_ADDR", "")):
             if request.headers.get("X-Forwarded-Proto") == "https":
                 request.META["wsgi.url_scheme"] = "https"

@@ -245,7 +245,7 @@ def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
 
 
 def answer_inline(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
-    """Answer a request on the thread that takes requests, as `answer` does. Raises MustWait."""
+    """Do what `answer` does, on the thread that takes requests. Raises MustWait."""
     began = inline.begin()
     connection.use_inline()  # type: ignore[attr-defined]  # a method of our wrappers
     try:
@@ -280,7 +280,7 @@ async def send(protocol: HTTPProtocol, stream: Stream) -> None:
 
 
 def take(watcher: Watcher) -> bool:
-    """Answer an API request. Returns False if its body is large or has no declared length."""
+    """Answer an API request that has a small body or none. Returns False for other requests."""
     scope = watcher.scope
     if not scope.path.startswith("/api/"):
         return False

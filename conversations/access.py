@@ -15,7 +15,7 @@ from conversations.models import Message, Thread, ThreadCount
 
 
 class ThreadNotFound(NotFound):
-    """Raised if the thread does not exist, was erased, or belongs to another chatbot."""
+    """Raised if the chatbot has no such thread, or if the thread or the chatbot was erased."""
 
     message = "thread not found"
 

@@ -155,7 +155,7 @@ class Statement:
         return self.read(fetched, database) if self.read else [], count
 
     def run_later(self, values: list[Any], database: Any) -> None:
-        """Run a statement in the same round trip as the next one or COMMIT. Discards its result."""
+        """Run a statement, if possible in one round trip with the next one or COMMIT."""
         if database.queries_logged or database.execute_wrappers:
             self.run(values, database)
         else:

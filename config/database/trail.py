@@ -19,7 +19,7 @@ from config.audited import LEFT_OUT
 
 
 def audit(models: Iterable[type[Model]]) -> None:
-    """Record all later changes to these models' rows, except for the columns in LEFT_OUT."""
+    """Register models for the audit trail, with all their columns except those in LEFT_OUT."""
     for model in models:
         names = {field.name for field in model._meta.concrete_fields} - LEFT_OUT
         groups = {"groups"} & {field.name for field in model._meta.many_to_many}

@@ -1,4 +1,4 @@
-"""Map errors from requests and their responses to a fixed set of reasons."""
+"""Map errors in sending a request or reading its response to a fixed set of reasons."""
 
 import errno
 import http.client

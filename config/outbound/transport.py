@@ -70,7 +70,7 @@ class _Bounded:
         self.file, self.most, self.left, self.what = file, most, most, what
 
     def __getattr__(self, name: str) -> Any:
-        """Read the body without a limit, and close the file."""
+        """Delegate everything else to the file, including `read`: the body has no limit here."""
         return getattr(self.file, name)
 
     def readline(self, limit: int) -> bytes:

@@ -52,7 +52,7 @@ class Life(Protocol):
 
 
 class FileLife:
-    """The only worker on a machine. While it holds the file lock, every other worker is dead."""
+    """The only worker of an installation. While it holds the lock, every other worker is dead."""
 
     def __init__(self) -> None:
         # Any: an open file, or None before the lock is held
@@ -83,7 +83,7 @@ class DatabaseLife:
     def hold(self) -> None:
         """Lock this worker's key, on a new connection if the old one was lost.
 
-        If the database can no longer be reached, this starts an outage, so that nothing else waits
+        If the database can no longer be reached, this marks it as down, so that nothing else waits
         for it.
         """
         if self.own:

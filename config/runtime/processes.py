@@ -99,7 +99,7 @@ def hold(name: str) -> IO[str]:
     """
     path: Path = settings.STATE_DIR / f"{name}.lock"
     try:
-        # With PostgreSQL and Redis, the settings do not create it.
+        # With PostgreSQL and Redis, the settings do not create this folder.
         make_private(settings.STATE_DIR)
         file = locked(path)
     except BlockingIOError:

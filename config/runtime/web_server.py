@@ -84,7 +84,7 @@ def keep_signals_at_forks() -> None:
 
 if __name__ == "__main__":
     keep_signals_at_forks()
-    loops.register("auto")(new_loop)  # granian's default
+    loops.register("auto")(new_loop)  # "auto" is the loop that granian uses by default
     command: Any = granian.cli  # Any: granian's command is untyped
     command.Server = WebServer
     command.entrypoint()

@@ -24,7 +24,7 @@ from conversations.admin.menu import rows
 
 @dataclass(frozen=True)
 class Picked:
-    """The account or chatbot whose name or id the user typed, or the reason why none was found."""
+    """The account or chatbot whose name or id the user typed, or why the text identifies none."""
 
     text: str = ""
     id: UUID | None = None

@@ -17,7 +17,7 @@ class CountedEndpointAdmin(EndpointAdmin):
     """Each chatbot's webhook, with its deliveries per hour."""
 
     def hours(self, chatbot_id: UUID) -> list[Hour]:
-        """Count a chatbot's deliveries in each of the last 24 hours, oldest first."""
+        """Count successful and failed deliveries in each of the last 24 hours, oldest first."""
         figures = read(SPANS[DEFAULT_SPAN], timezone.now().astimezone(UTC), [chatbot_id])
         return [
             Hour(begins_at, ok=counts["success"], failed=counts["failed"])

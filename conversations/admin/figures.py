@@ -1,7 +1,8 @@
 """The home page's figures for a time span, limited to the chatbots that the user may see.
 
-The counts for past hours are read from Activity, and hours that are not stored there yet are
-counted live. Neither step gets slower as the total number of messages or deliveries grows.
+The counts for past hours are read from Activity. Hours that are not stored there yet, and the
+five-minute slots of the last hour, are counted live. Neither step gets slower as the total number
+of messages or deliveries grows.
 """
 
 import json

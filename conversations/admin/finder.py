@@ -23,7 +23,7 @@ MOST = 5  # maximum number of results of each kind
 
 
 def find(request: HttpRequest, text: str) -> list[SearchResult]:
-    """Find pages by the beginning of a name, or by a complete id."""
+    """Find pages by words in a name, an email address or a menu entry, or by a complete id."""
     wanted = whole_id(text)
     found = list(entries(request, text))
     if may_view(request, "chatbots.chatbot"):

@@ -86,7 +86,7 @@ class DetailsForm(forms.Form):
         strip=False,
         show_hidden_initial=True,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 4, "dir": "auto", "data-key": "n"}),
-        help_text="Internal, never sent",
+        help_text="Internal, never sent to the visitor",
     )
     important, archived = flag("Important"), flag("Archived")
 

@@ -1,6 +1,6 @@
-// The live inbox: it polls for changes and replaces the rows, the tabs and the links to other pages,
-// but never while one of them is focused or a row is selected. Instead, a button shows how many rows
-// are new.
+// The live inbox: it polls for changes and replaces the rows, the tabs and the links to other pages.
+// While one of them is focused or a row is selected, it replaces them only if the user clicks the
+// button that shows how many rows are new.
 "use strict";
 
 const tabs = document.getElementById("inbox-tabs");
@@ -81,7 +81,7 @@ async function poll(asked = false) {
   timer = setTimeout(poll, wait);
 }
 
-// The menu's link to the inbox opens the view and the filters that were shown last.
+// Remember the view and the filters, so that the menu's link to the inbox opens them again.
 const query = new URLSearchParams(location.search);
 if (query.has("view") && query.get("view") !== "last" && !query.has("q")) {
   query.delete("after");

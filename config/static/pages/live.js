@@ -1,4 +1,4 @@
-// Keep part of a page up to date while something is under way.
+// Keep part of a page up to date until the work that it shows has ended.
 "use strict";
 
 const live = document.getElementById("live");

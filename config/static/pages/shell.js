@@ -76,7 +76,7 @@ function tabNavigation() {
   addEventListener("resize", fit);
 }
 
-// On a phone, each cell of a list shows its column's label.
+// Capitalize the column labels, which a list's cells show in a narrow window.
 for (const { dataset } of document.querySelectorAll("[data-label]")) {
   dataset.label = dataset.label.replace(/^./, (first) => first.toUpperCase());
 }
