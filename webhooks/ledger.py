@@ -8,9 +8,9 @@ gaps.
 
 The engine makes each change in one transaction (see `engine.schedule` and `engine.recovery`), so
 these rules hold at all times, even for deliveries that are in flight or erased. Pruning deletes a
-delivery together with its attempts. No rule checks whether there were enough attempts, because the
-retry delays may have changed since. Instead, the rules rely on the status of the last attempt,
-which shows whether another one must follow.
+delivery together with its attempts. No rule compares the number of attempts with the number of
+retry delays, because that setting may have changed since. Instead, the rules rely on the status of
+the last attempt, which shows whether another one must follow.
 """
 
 from collections.abc import Callable, Iterator

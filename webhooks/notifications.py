@@ -22,7 +22,8 @@ def tell_owners() -> None:
     """Email the owner of each endpoint that keeps failing, or works again after a failure email.
 
     An endpoint keeps failing if it failed, and failed again at least WEBHOOK_FAILURE_MAIL_AFTER
-    later, with no success in between. Each email is stored in the transaction that sets or clears
+    later, with no success in between. Endpoints that are switched off, or whose account lacks the
+    add-on, are skipped. Each email is stored in the transaction that sets or clears
     `owner_told_at`, so it is stored only once, even with several workers.
     """
     after = settings.WEBHOOK_FAILURE_MAIL_AFTER

@@ -45,7 +45,7 @@ def deliver(claim: str, delivery_id: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def prune(claim: str) -> None:
-    """Delete old deliveries once a day. A run cut short is due a minute after it began."""
+    """Delete old deliveries once a day. A run cut short is due again a minute after it began."""
     began = timezone.now()
     ended = time_budget.run(
         retention.prune(began - timedelta(days=settings.WEBHOOK_RETENTION_DAYS))
@@ -56,7 +56,7 @@ def prune(claim: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def tell_owners(claim: str) -> None:
-    """Once a minute, email the owners of webhooks that keep failing or have recovered."""
+    """Find webhooks that keep failing or have recovered, once a minute, and email their owners."""
     # Mark this run as finished first. If this run dies, the next finds the remaining endpoints.
     next_due = timezone.now() + timedelta(minutes=1)
     if PeriodicWork.objects.finish(TELL_OWNERS, claim, next_due=next_due):
@@ -67,8 +67,8 @@ def tell_owners(claim: str) -> None:
 def advance_retry_jobs() -> None:
     """Request the next attempts of running retry jobs, once a second.
 
-    While sending is off, the jobs wait. Otherwise, all their retries would be sent together when
-    sending resumes.
+    While sending is off, the jobs wait. If they did not, all their retries would be sent together
+    when sending resumes.
     """
     if settings.SENDING:
         retry_job.advance()

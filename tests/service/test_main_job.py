@@ -126,7 +126,7 @@ class Job:
 def begin(installation: Installation, receiver: Receiver) -> Job:
     """Start the service. Returns a Job with an API key and a login.
 
-    On the embedded default, the service prints the key and the login. Otherwise, `seed_demo` does.
+    On the embedded default, the service prints the key and the login. On servers, `seed_demo` does.
     """
     welcome = installation.start()
     if installation.server:  # only the embedded default prints a key

@@ -160,7 +160,7 @@ class Talk:
     def use_everything(self) -> None:
         """Call every operation with good and bad input, and some unknown paths.
 
-        Asserts that the responses have the expected statuses.
+        Asserts that the first three responses of each operation have the expected statuses.
         """
         ids = ids_of(self.chatbot)
         for number, operation in enumerate(OPERATIONS):
@@ -329,7 +329,7 @@ def test_no_secret_appears_in_any_output(chatbot: Chatbot, sown: Sown) -> None:
 
 @pytest.mark.slow
 def test_a_secret_in_any_checked_place_is_found(chatbot: Chatbot, sown: Sown) -> None:
-    """Plant secrets in the places that are checked, encoded as they would be, and find them."""
+    """Plant secrets in the checked places, encoded as they would be there, and find them."""
     one = sown.all()[-1]
     assert len(sown.all()) == 100
     for ahead in ("", "x", "xy", "xyz"):

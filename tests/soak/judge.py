@@ -187,7 +187,7 @@ class Case:
                 )
 
     def cause(self, attempt: Attempt, heard: Heard | None) -> Fault | None:
-        """Return the last fault during an attempt, or None.
+        """Return the last fault that may have interrupted an attempt, or None.
 
         If the attempt's request was received, faults that ended before it was sent are ignored.
         """

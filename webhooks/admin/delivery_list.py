@@ -47,7 +47,7 @@ NIL = UUID(int=0)  # sorts before every id
 # If no deliveries match, the list shows how many there were in the last day, up to this number
 COUNTED = 10_000
 FAILURES = 10_000  # maximum failures on "Failures by cause", divided equally among the chatbots
-OF_ONE = 1_000  # minimum per chatbot when FAILURES is divided among several chatbots
+OF_ONE = 1_000  # minimum per chatbot; with more than ten chatbots, the sum exceeds FAILURES
 
 
 class DeliveryList(KeysetChangeList):

@@ -231,8 +231,8 @@ class DeliveryPageAdmin(ScopedAdmin):
     def news_view(self, request: HttpRequest, object_id: UUID) -> HttpResponse:
         """Return the changed part of the page, or 304 if the delivery has not changed.
 
-        An unchanged delivery costs only one query. With `part=test`, the response contains the
-        result of a test, for the webhook's page.
+        Apart from authentication, an unchanged delivery costs only one query. With `part=test`, the
+        response contains the result of a test, for the webhook's page.
         """
         delivery = self.readable_row(request, object_id)
         tag = tag_of(delivery)

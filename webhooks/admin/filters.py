@@ -69,9 +69,10 @@ class CauseFilter(DropdownFilter):
 
 
 def selection_of(query: QueryDict) -> Selection | None:
-    """Read the log's filter from a query string. Returns None if no bulk retry can match it.
+    """Read the log's filter from a query string.
 
-    Raises IncorrectLookupParameters for an invalid time.
+    Returns None if the filter cannot match any delivery that can be retried in bulk. Raises
+    IncorrectLookupParameters for an invalid time.
     """
     ids = {name: whole_id(query.get(name, "")) for name in ("chatbot", "account", "q")}
     code, cause, event = (query.get(name, "") for name in ("code", "cause", "event__exact"))

@@ -5,11 +5,11 @@ the database nor a clock. It never skips an attempt, because the schedule is par
 with receivers. Instead, three rules keep slots free for healthy endpoints:
 
 1. Each endpoint has a limit on its attempts in flight, across all workers (see `health`).
-2. Slow endpoints (never tried, or timed out at the last attempt) share at most half of a worker's
-   slots. An endpoint that already holds more slots than are still free gets no further slot,
-   whether it is slow or not.
-3. The account with the fewest attempts in flight goes first and, within that account, the endpoint
-   with the fewest.
+2. Slow endpoints (deleted, never tried, or timed out at the last attempt) share at most half of a
+   worker's slots, but at least one. An endpoint that already holds more slots than are still free
+   gets no further slot, whether it is slow or not.
+3. The account with the fewest attempts in flight on this worker goes first and, within that
+   account, the endpoint with the fewest.
 """
 
 import itertools
@@ -46,7 +46,7 @@ class Waiting:
     chatbot_id: UUID
     account_id: UUID
     limit: int
-    slow: bool  # its last attempt timed out, or it has never been tried
+    slow: bool  # its last attempt timed out, it has never been tried, or it has been deleted
     in_flight: int = 0  # attempts on all workers
     due: deque[Candidate] = field(default_factory=deque)
 
@@ -76,7 +76,7 @@ class Slots:
             self.of_account[one.account_id] += one.count
 
     def admit(self, one: Waiting) -> bool:
-        """Return whether an endpoint may start another attempt."""
+        """Return whether another attempt to an endpoint may start."""
         return (
             one.in_flight < one.limit
             and self.free > 0
@@ -104,8 +104,8 @@ class Rotation:
     def choose(self, waiting: list[Waiting], slots: Slots) -> list[tuple[Waiting, Candidate]]:
         """Return the deliveries that start now.
 
-        The account with the fewest attempts in flight comes first and, within that account, the
-        endpoint with the fewest; ties go to the one that was served least recently.
+        The account with the fewest attempts in flight on this worker comes first and, within that
+        account, the endpoint with the fewest; ties go to the one that was served least recently.
         """
         self._forget(waiting)
 

@@ -129,7 +129,7 @@ def window(after: UUID, size: int, current_time: datetime) -> tuple[list[Waiting
     """Read the next `size` endpoints with waiting deliveries, and return those with due ones.
 
     The endpoints are ordered by their chatbots' ids. Also returns the last chatbot examined, or
-    None if no endpoints are left.
+    None if fewer than `size` endpoints were left.
     """
     found = rows(WINDOW, sql_id(after), size, sql_time(current_time))
     waiting = [

@@ -88,11 +88,11 @@ def follow_clock(jump: timedelta, *, since: float) -> None:
 
 
 def give_up() -> None:
-    """Mark every due delivery as FAILED without sending it. No worker may be running.
+    """Mark every delivery that has a due time as FAILED, without sending it.
 
-    Each delivery gets a failed attempt that records the reason, because the last attempt of every
-    FAILED delivery must have failed. The delivery can still be retried. See "Backup" in
-    docs/deployment.md.
+    No worker may be running. Each delivery gets a failed attempt that records the reason, because
+    the last attempt of every FAILED delivery must have failed. The deliveries can still be retried.
+    See "Backup" in docs/deployment.md.
     """
     due = Delivery.objects.filter(due_at__isnull=False).order_by("pk")
     while rows := list(due.only("attempts_count")[:BATCH]):

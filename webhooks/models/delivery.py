@@ -77,8 +77,8 @@ def generated(
 ) -> "models.GeneratedField":
     """Declare a column that the database computes from other columns of the row.
 
-    The engine selects a chatbot's rows only by generated columns. Each of them has one index, so
-    outdated statistics do not change the engine's plans.
+    The engine finds a chatbot's rows only through `waiting_of` and `running_of`, each of which has
+    one index, so outdated statistics do not change the engine's plans.
     """
     return models.GeneratedField(
         expression=models.Case(*cases, default=default), output_field=output, db_persist=True

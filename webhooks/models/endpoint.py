@@ -35,7 +35,7 @@ class Endpoint(Row):
     timed_out = models.BooleanField(default=False, editable=False)  # the last attempt timed out
     # Limit on attempts in flight: raised by each success and halved by a timeout
     attempts_limit = models.PositiveIntegerField(default=FIRST_LIMIT, editable=False)
-    # When the owner was notified that the endpoint is failing; null again once it works
+    # When the owner was notified that the endpoint is failing; null once it works or has a new URL
     owner_told_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:

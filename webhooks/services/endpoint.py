@@ -57,7 +57,8 @@ def configure(
     """Create or replace a chatbot's endpoint; `events=None` subscribes to all events.
 
     Without `secret` or `keep_secret`, a secret is generated and returned with the endpoint. `by`
-    names the person who set the secret. Locks the chatbot's row. Raises ConfigurationError.
+    names the person or command that set the secret. Locks the chatbot's row. Raises
+    ConfigurationError.
     """
     _check_add_on(chatbot)
     _check("url", check_url, url)

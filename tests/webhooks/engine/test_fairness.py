@@ -1,4 +1,4 @@
-"""How limits, shares and turns decide which deliveries start, tested without a database."""
+"""How limits, shares and the rotation decide which deliveries start, tested without a database."""
 
 from collections import Counter, deque
 from collections.abc import Iterable
