@@ -214,9 +214,9 @@ class Dispatcher(threading.Thread):
                 release()
 
     def follow_clock(self) -> None:
-        """Shift the due times of deliveries if this machine's clock was set (embedded mode only).
+        """Shift deliveries' due times and leases if this machine's clock was changed.
 
-        With PostgreSQL, these times come from the database's clock.
+        Only in embedded mode: with PostgreSQL, these times come from the database's clock.
         """
         looked, clock = time.monotonic(), _wall_ahead()
         jump = clock - self.clock

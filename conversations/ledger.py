@@ -63,8 +63,8 @@ def log_begins() -> datetime:
     """Return the time from which the delivery log is complete.
 
     Pruning keeps due deliveries, so an old delivery does not prove that the log goes back that far.
-    A delivery that finished within LEAST_LOG of its creation does: otherwise, pruning would already
-    have deleted it.
+    A delivery that finished within LEAST_LOG of its creation does: if the log began later, pruning
+    would already have deleted it.
     """
     now = timezone.now() + GRACE  # with a margin, because pruning may be running
     finished = Delivery.objects.filter(due_at=None, updated_at__lt=F("created_at") + LEAST_LOG)

@@ -101,8 +101,8 @@ class Thread(ErasableRow):
         related_name="+",
         db_index=False,
     )
-    # When the visitor's wait began: at the escalation, or with the first message after an agent's
-    # last answer or resolution.
+    # When the visitor's wait began: at the escalation, or with the visitor's first message after an
+    # agent last answered or the thread was last resolved.
     waiting_since = models.DateTimeField(null=True, editable=False)
     reminded_at = models.DateTimeField(null=True, editable=False)  # when staff were last reminded
 

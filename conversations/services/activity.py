@@ -226,7 +226,7 @@ def stale_hours() -> list[tuple[datetime, tuple[str, ...]]]:
 
 
 def busy_hour(since: datetime) -> datetime | None:
-    """Return the first hour since a given time that has rows to count, or None."""
+    """Return the first hour since a given time with a message, lead or delivery, or None."""
     firsts = (
         model._default_manager.filter(pk__gte=first_id_of(since))
         .order_by("pk")
@@ -260,7 +260,7 @@ def changed_hours(last_run: datetime) -> set[datetime]:
 def write(hour: datetime, columns: tuple[str, ...]) -> None:
     """Recompute the counts in the given columns for an hour and its day, for all chatbots.
 
-    Then clears those marks for these columns that were committed before the recount began.
+    Then clears the marks for these columns, except marks committed after the recount began.
     """
     rows = Activity.objects.filter(hours=HOUR, begins_at=hour)
     # Marks are compared by value, not by age: a transaction that erases rows may set a mark before

@@ -34,9 +34,9 @@ def answer(
 ) -> Message:
     """Store an agent's message and record its event, in one transaction.
 
-    If the thread is in AI mode, the agent first takes it over. `form_token` is stored with the
-    message, so if the same form is sent again, the stored message is returned. The draft that the
-    answer is based on is deleted. Raises ThreadNotFound, ValueError for a blank message, and
+    The agent takes the thread over, even from the AI or another agent. `form_token` is stored with
+    the message, so if the same form is sent again, the stored message is returned. The draft that
+    the answer is based on is deleted. Raises ThreadNotFound, ValueError for a blank message, and
     AnsweredMeanwhile if another agent has answered since the message `newest_seen`.
     """
     if not content.strip():

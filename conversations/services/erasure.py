@@ -33,7 +33,7 @@ from webhooks.services import erasure as deliveries
 BATCH = 1_000  # maximum number of messages or visitors deleted together
 TOGETHER = 100  # maximum number of conversations deleted together; most are short
 PAUSE = 0.02  # seconds between batches, so that others can write: SQLite has one writer at a time
-AGAIN = timedelta(days=1)  # how long to wait while the delivery log still refers to a chatbot
+AGAIN = timedelta(days=1)  # until the next attempt, if the log still has a chatbot's deliveries
 # The events that contain a lead's contact information
 OF_LEADS = (Event.NEW_LEAD.value, Event.CONVERSATION_ESCALATED.value)
 

@@ -31,8 +31,8 @@ LEASE = timedelta(seconds=6)
 LEASED = Now() + LEASE
 RENEWED_EVERY = 1.5  # seconds between renewals of a claim
 AGAIN_AFTER = timedelta(seconds=1)  # how long to wait after a failure before a retry
-# Maximum number of attempts, except postponed ones, but including those during which the process
-# dies. After that many, the bot's fallback message is sent, because the visitor's message may be
+# Maximum number of attempts. Postponed attempts do not count; attempts during which the process
+# dies do. After that many, the bot's fallback message is sent, because the visitor's message may be
 # the cause of the failures.
 MOST_TRIES = 4
 

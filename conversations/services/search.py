@@ -21,7 +21,7 @@ from conversations.models.thread import ThreadQuerySet
 
 NEWEST = 200  # maximum number of hits of each kind
 NEWEST_KEPT = 2_000  # maximum number of threads that a filter or a search by name selects
-SHORTEST_BEGINNING = 3  # minimum length of an incomplete word
+SHORTEST_BEGINNING = 3  # minimum length of an incomplete ASCII word
 MOST_WORDS = 10
 WORD = re.compile(r"[^\W_]+")
 ACCENT = re.compile(r"[\u0300-\u036f]")

@@ -86,7 +86,7 @@ def update(thread_id: UUID, changes: dict[str, Any], *, chatbot_id: UUID | None 
 
 
 def add_tag(thread_id: UUID, tag: str) -> bool:
-    """Add a tag to a thread. Returns False if the thread has too many. Raises ThreadNotFound."""
+    """Add a tag to a thread. Returns False if MOST_TAGS are already set. Raises ThreadNotFound."""
     with transaction.atomic():
         thread = lock_thread(thread_id)
         if tag in thread.tags:
