@@ -7,8 +7,8 @@ The page also lists the service's choices: what it does where the specification 
 open. The rules come from docs/specification-index.toml, and the choices from the tables in
 docs/open-points.md (the ledger). The tests are not run: their source files are searched for
 markers. A marker on a test's module, class or function names what the test proves. If a marker
-names a heading that has rules, the test is listed for the heading, but does not count as a proof of
-any single rule.
+names a heading that has rules, the test's file is listed under the heading, but the test does not
+count as a proof of any single rule.
 """
 
 import argparse
@@ -28,7 +28,7 @@ CHOICES = "## Additions"  # the heading after the ledger's tables of choices
 
 @dataclass(frozen=True)
 class Choice:
-    """An open point, what the service does about it, and the file and name of the deciding code."""
+    """An open point, what the service does about it, and the files and names that decide it."""
 
     id: str
     does: str

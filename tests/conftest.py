@@ -32,8 +32,8 @@ from tests.servers.receiver import Receiver
 
 pytest_plugins = ["tests.groups"]
 
-# The files that take longest, mostly because they start processes. Files that keep a core busy
-# alternate with files that mostly wait, so that both kinds run at the same time.
+# The path prefixes of the files that take longest, mostly because they start processes. Files that
+# keep a core busy alternate with files that mostly wait, so that both kinds run at the same time.
 LONGEST = (
     *("tests/faults/test_worker", "tests/bench/", "tests/faults/test_stop", "tests/browser/"),
     *("tests/faults/test_locked_rows", "tests/service/", "tests/accounts/admin/test_scope"),
@@ -70,7 +70,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the slowest files first, so that none of them runs alone at the end of the run."""
+    """Run the slowest files first, so that the run does not end with only one process at work."""
 
     def rank(item: pytest.Item) -> int:
         places = (place for place, start in enumerate(LONGEST) if item.nodeid.startswith(start))
@@ -138,7 +138,7 @@ def do_not_wait_for_the_disk() -> None:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
-    """Save the rows that migrations create, as all tables are emptied after tests that commit."""
+    """Keep the rows that migrations create: the flush after a test that commits deletes them."""
     with django_db_blocker.unblock():
         do_not_wait_for_the_disk()
         migrated_rows.keep()

@@ -13,7 +13,7 @@ from tests.house.source import ROOT
 
 
 def bare(folder: Path, **environment: str) -> dict[str, str]:
-    """Return an environment that contains only the given variables and STATE_DIR, PATH and LANG."""
+    """Return an environment that contains only STATE_DIR, PATH, LANG and the given variables."""
     plain = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     return plain | {"STATE_DIR": str(folder)} | environment
 

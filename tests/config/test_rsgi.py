@@ -19,7 +19,7 @@ from tests.servers.processes import Web
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.proves("HTTP statuses/400")]
 
 TIMEOUT = 4  # seconds within which a body must arrive in these tests
-LONGER = 30  # the same, in a test that waits up to 15 seconds for each response meanwhile
+LONGER = 30  # the same, in the test that first waits up to 15 seconds for each of ten responses
 SLOW = 600  # number of clients that send slowly
 # In bytes: the maximum total size of all pending bodies, and the part of each that does not count.
 # Copied from config.rsgi, because importing that module would change this process's settings.

@@ -1,4 +1,4 @@
-"""The thread that takes requests falls back on other threads, and pauses after a slow request."""
+"""The thread that takes requests leaves any that it cannot answer itself to other threads."""
 
 from pathlib import Path
 
@@ -7,8 +7,8 @@ import pytest
 from tests.config.imported_settings import run
 
 # Run in a process of its own, because importing the web server changes the process's settings.
-# In the script, the thread that takes requests has no connection to PostgreSQL. This happens after
-# it has abandoned a read.
+# In the script, the thread that takes requests has no connection to PostgreSQL, as is the case
+# after it has abandoned a read.
 WITHOUT_CONNECTION = """
 from contextlib import suppress
 

@@ -184,7 +184,7 @@ def age() -> None:
 
 
 def erase() -> None:
-    """Erase the thread but keep a later one, because a span ends with a thread that is present."""
+    """Erase the thread but keep a later one: the check ends at the last thread not yet erased."""
     erased = Thread.objects.get()
     ThreadFactory(chatbot=erased.chatbot)
     Thread.objects.filter(pk=erased.pk).update(erased_at=timezone.now())

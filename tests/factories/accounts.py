@@ -1,4 +1,4 @@
-"""Factories that create valid users, plans and accounts without any arguments."""
+"""Factories for valid users, plans, accounts and memberships. They need no arguments."""
 
 from factory import Sequence, SubFactory
 

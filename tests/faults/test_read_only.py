@@ -60,7 +60,7 @@ def refuse_writes(ground: Ground) -> None:
     """Refuse writes in all sessions, as a server whose disk is almost full does in some clouds."""
     server = "ALTER SYSTEM SET default_transaction_read_only = on"
     tell(ground, server, "SELECT pg_reload_conf()")
-    # The server tells its running sessions about the change before it accepts the next one.
+    # The server tells its running sessions about the change before it accepts a new session.
     wait_until(lambda: new_sessions_are_read_only(ground))
 
 

@@ -88,7 +88,7 @@ def test_a_worker_killed_at_any_point_loses_nothing(
 def test_a_worker_killed_between_two_attempts_does_not_hasten_the_next_one(
     receiver: Receiver, endpoint: Endpoint, settings: Any
 ) -> None:
-    settings.WEBHOOK_RETRY_DELAYS = (8.0, 0.4, 0.6)  # the first is longer than a worker's start
+    settings.WEBHOOK_RETRY_DELAYS = (8.0, 0.4, 0.6)  # the first is longer than a worker's startup
     receiver.on("/hook", BROKEN, OK)
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
     with Worker(crash_point="after-settle") as doomed:

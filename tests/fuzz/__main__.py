@@ -1,7 +1,7 @@
 """Fuzz the service: `python -m tests.fuzz [--requests 20000] [--seed N]`.
 
-The service runs on a new database: on the servers that TEST_DATABASE_URL and TEST_REDIS_URL name,
-or on the embedded SQLite if neither is set.
+The service uses a new database on the servers that TEST_DATABASE_URL and TEST_REDIS_URL name or, if
+neither is set, the embedded default with a new SQLite file.
 """
 
 # ruff: noqa: E402, I001, T201 - the environment is set before Django reads it; this command prints

@@ -1,4 +1,4 @@
-"""Sends the same thousand hostile requests in every run. `make fuzz` uses a random seed."""
+"""Send a thousand hostile requests, drawn with a fixed seed. `make fuzz` uses a random one."""
 
 import pytest
 

@@ -92,9 +92,9 @@ def dripping(content: str, *, gap: float = 0.05) -> Behavior:
 
 
 class HeldModel(ModelServer):
-    """A model that delays its first reply until `ready` is set, for at most `patience` seconds.
+    """A model that delays its replies until `ready` is set, each for at most `patience` seconds.
 
-    `then` lists the behaviors after the first.
+    If `then` lists further behaviors, only the first reply is delayed.
     """
 
     def __init__(self, content: str, *then: Behavior, patience: float) -> None:

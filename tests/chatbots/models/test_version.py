@@ -1,4 +1,4 @@
-"""Each change that affects prompts creates a version, and records who made the change."""
+"""Each change that affects prompts creates a version, which records who made the change."""
 
 from collections.abc import Callable
 from functools import partial

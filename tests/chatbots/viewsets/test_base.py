@@ -50,7 +50,7 @@ BELOW = [
 
 @pytest.fixture
 def ids(chatbot: Chatbot) -> dict[str, Any]:
-    """Create one row of each kind. Returns their ids, keyed by the placeholders in the paths."""
+    """Create one row of each kind. Returns the ids, keyed by the placeholders in the paths."""
     LeadSettingsFactory(chatbot=chatbot)
     return {
         "chatbot": chatbot.pk,

@@ -1,4 +1,4 @@
-"""The admin shows every error as a page, whatever raised it. Elsewhere, errors are JSON."""
+"""The admin shows every error as a page, whatever raised it. Unknown paths elsewhere get JSON."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""An outage of the cache ends when the cache answers again."""
+"""An outage of the cache ends when the cache answers again, even after a shortage of threads."""
 
 from config.api.cache_outage import Outage
 from tests.servers.processes import wait_until

@@ -1,4 +1,4 @@
-"""All writers to SQLite wait in one queue. A writer leaves the queue when its transaction ends."""
+"""The service's writers to SQLite wait in one queue. Each leaves it when its transaction ends."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""A worker loses its lock because PostgreSQL cannot be reached."""
+"""A worker cannot take its liveness lock, or loses it because PostgreSQL cannot be reached."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The processes of `serve`: the lock on the state folder, and the time that each has to stop."""
+"""The processes of `serve`: the lock on the state folder, and how long each may take to stop."""
 
 import re
 import stat

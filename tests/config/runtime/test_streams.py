@@ -1,4 +1,4 @@
-"""A command whose standard output cannot be written to ends with a one-line message."""
+"""A command that cannot write to its standard output ends with a one-line message."""
 
 import subprocess
 import sys

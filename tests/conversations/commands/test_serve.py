@@ -117,7 +117,7 @@ def family_of(pid: int) -> list[int]:
 
 
 def runs(pid: int) -> bool:
-    """Return whether a process runs. A zombie, which has ended but is not reaped, does not."""
+    """Return whether a process is running. A zombie has ended, so it does not count."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     return False

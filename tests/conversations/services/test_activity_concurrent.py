@@ -1,4 +1,4 @@
-"""Hours in which rows are erased while the hours are being recounted."""
+"""An hour is counted correctly even if rows are erased while it is being recounted."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,6 +1,7 @@
 """New and changed threads, and their `anonymous` flag.
 
-A value given for the flag stays in force until the contact details change.
+A value given for the flag stays in force until the visitor's first email address or phone number is
+added, or the last one is removed.
 """
 
 import re

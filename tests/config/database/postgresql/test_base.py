@@ -1,4 +1,4 @@
-"""A pooled connection is not checked if the server answered a moment ago."""
+"""The connection pool: when connections are checked, and how their sessions are configured."""
 
 import os
 import socket
