@@ -1,4 +1,4 @@
-"""How the cost of reads grows with the number of messages, threads, bots and other tenants."""
+"""How read costs grow with the number of messages, threads, bots and other tenants' rows."""
 
 import shutil
 from collections.abc import Iterator

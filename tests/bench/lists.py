@@ -52,8 +52,8 @@ class Page:
 def fill(bots: list[Chatbot], foreign: Chatbot, count: int) -> None:
     """Store half of the deliveries in the account, and the other half in another account.
 
-    1% of all deliveries are FAILED, and they are all in the other account. Each chatbot's
-    deliveries fill more than one page, and so do the FAILED ones.
+    1% of all deliveries, but at least SHOWN, are FAILED. They are all in the other account. Each
+    chatbot in the account has at least SHOWN deliveries.
     """
     columns = {"created_at": AGES[connection.vendor], "position": "s.n"}
     ended = {"state": "SUCCESS", "due_at": None, "attempts_count": 1, "last_code": 200}

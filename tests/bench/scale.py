@@ -101,7 +101,10 @@ class Locked(threading.Thread):
 
 
 def workers(sink: Sink, size: float) -> Figures:
-    """Let one, two and four workers drain a backlog for receivers that take 0.5 s."""
+    """Let one worker drain a backlog for receivers that take 0.5 s.
+
+    On PostgreSQL, repeat this with two and with four workers.
+    """
     figures: Figures = {}
     for number in (1, 2, 4) if connection.vendor == "postgresql" else (1,):
         endpoints = load.endpoints(sink, "/slow", round(400 * size))

@@ -8,9 +8,9 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.crawl import HEIGHT, WIDTH, Look
 
 MOST = 150  # key presses after which a control counts as unreachable
-# Returns the key to press next on the way to a control. This is an empty string if the focus is
-# already on the control or on another radio button of its group. At the top of a page, Tab moves
-# the focus to the skip link, and Enter then follows the link to the content.
+# Returns the key to press next on the way to a control, or an empty string if the focus is already
+# on the control or on another radio button of its group. At the top of a page, Tab moves the focus
+# to the skip link, and Enter then follows the link to the content.
 WAY = """control => {
   const active = document.activeElement;
   const group = (one) => one.type === "radio" && one.name;

@@ -162,7 +162,7 @@ OTHERS = [
 def test_a_manager_sees_and_revokes_only_keys_of_people_in_no_other_account(
     owner: User, kind: str, may: bool
 ) -> None:
-    """A person's key also gives access to the other accounts that the person may use."""
+    """An unbound key also gives access to its owner's other accounts."""
     row, key = api_key.issue(person(kind, owner))
     client = signed_in(owner)
     assert (row.prefix in client.get(LIST).content.decode()) is may

@@ -1,7 +1,8 @@
 """Every page of the admin needs the same few queries with 10 and with 10,000 rows of each kind.
 
-Three kinds get fewer rows. Usage gets about 60, one for each month. Accounts and chatbots get about
-300 each, because a manager's pages read the ids of all of them.
+Some kinds get fewer rows. Usage gets about 60, one for each month. Accounts and chatbots get about
+300 each, because a manager's pages read the ids of all of them. Kinds with one row for each
+chatbot, such as personas, also get about 300.
 """
 
 import pytest

@@ -81,7 +81,7 @@ def test_the_trail_names_the_rows_that_an_operation_changes_and_its_caller(
     api: Api, chatbot: Chatbot, operation: Operation
 ) -> None:
     ids = ids_of(chatbot)
-    LeadSettings.objects.update(customer_name_take=False)  # the body of an operation sets it
+    LeadSettings.objects.update(customer_name_take=False)  # so that setting it to true is a change
     Change.objects.all().delete()
     before = snapshot()
     assert call(api, operation, ids).status_code == 200

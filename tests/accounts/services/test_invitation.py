@@ -1,4 +1,4 @@
-"""An invitation is accepted by an active person with the exact email address that was invited."""
+"""Only an active person with the invited email address can accept. Letter case does not matter."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The floor's rate-limit counters. Each request is counted in two time windows.
+"""The floor's rate-limit counters. Each call of `count` increments two of them.
 
 In Redis, one EVALSHA increments both counters. Without Redis, a dict under a lock holds them.
 """

@@ -42,7 +42,7 @@ def address(chatbot: Chatbot) -> str:
 
 
 def stored(chatbot: Chatbot) -> list[dict[str, Any]]:
-    """Return the columns of a chatbot, its settings and its prompts, except `updated_at`."""
+    """Return a chatbot, its general and lead settings and its prompts, without `updated_at`."""
     rows = [
         *Chatbot.objects.filter(pk=chatbot.pk).values(),
         *GeneralSettings.objects.filter(chatbot=chatbot).values(),
