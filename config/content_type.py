@@ -2,7 +2,7 @@
 
 import re
 
-LONGEST_TYPE = 500  # maximum characters of a Content-Type header to read
+LONGEST_TYPE = 500  # maximum number of characters to read of a Content-Type header
 BOUNDARY = re.compile(r"""\bboundary="?([-\w'()+,./:=? ]{1,70})""", re.ASCII | re.IGNORECASE)
 
 

@@ -75,7 +75,7 @@ class ChatbotSettings(Row):
 
 
 def flag(default: bool = False, *, label: str | None = None) -> Any:
-    """Declare a boolean column. `label` is its name in the admin, as in the functions below."""
+    """Declare a boolean column. `label`, here and below, is the column's name in the admin."""
     return models.BooleanField(label, default=default)
 
 

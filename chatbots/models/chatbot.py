@@ -55,7 +55,7 @@ class ChatbotQuerySet(models.QuerySet["Chatbot"]):
         self.select_for_update(no_key=True).filter(pk=chatbot_id).first()
 
     def with_caller_role(self, person: Any) -> "ChatbotQuerySet":
-        """Annotate each chatbot with `caller_role`: a person's role on it, or null."""
+        """Annotate each chatbot with `caller_role`: a person's role in it, or null."""
         added = ChatbotMember.objects.filter(chatbot=OuterRef("pk"), user=person)
         return self.annotate(caller_role=Subquery(added.order_by().values("role")))
 
@@ -64,10 +64,10 @@ def ids_sought(person: Any) -> Rows:
     """Return the ids of the chatbots that a person may use. PostgreSQL only.
 
     The rule is the same as in `with_users`, but a join is avoided: for a join, PostgreSQL reads the
-    chatbots of all accounts if it expects many in each. Instead, the subquery compares the account
-    with a range, whose two bounds are the same id. PostgreSQL cannot know the bounds in advance,
-    and in that case it always expects few rows. So it runs the subquery once for each of the
-    person's accounts, and finds the chatbots by index.
+    chatbots of all accounts if it expects many in each. Instead, a subquery selects the chatbots
+    whose account is in a range, and both bounds of the range are the same id. PostgreSQL cannot
+    know the bounds in advance, and in that case it always expects few rows. So it runs the subquery
+    once for each of the person's accounts, and finds the chatbots by index.
     """
     chatbots = Chatbot.objects.order_by()
     within = chatbots.filter(account__gte=OuterRef("pk"), account__lte=OuterRef("pk"))

@@ -28,12 +28,12 @@ from config.database.trail import record_deletion
 LOCKED = prepared(
     lambda: Chatbot.objects.select_for_update(no_key=True).filter(pk=Given("chatbot", UUIDField()))
 )
-CHANGEABLE = "name", "description", "is_active"  # an erasure also changes the name
+CHANGEABLE = "name", "description", "is_active"  # an erasure changes these, too
 
 
 @contextmanager
 def unique_name() -> Iterator[None]:
-    """Convert IntegrityError to InvalidRequest: the database decides whether a name is free.
+    """Raise InvalidRequest if the block sets a name that the database rejects as not unique.
 
     The block must set no other unique column. Other integrity errors are raised unchanged. For
     example, a commit inside the block violates a foreign key if the caller has just been deleted.

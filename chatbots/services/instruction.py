@@ -1,7 +1,7 @@
 """Create, change and activate instructions. At most one per chatbot is active.
 
 Every write locks the chatbot first, so two instructions are never activated at the same time. It
-also locks the rows that it changes: the admin locks only those, and not the chatbot.
+also locks the rows that it changes, because the admin locks only those, and not the chatbot.
 Open points: instruction-active, instruction-select.
 """
 

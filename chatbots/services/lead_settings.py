@@ -15,7 +15,10 @@ FoundT = TypeVar("FoundT")
 
 
 def first(rows: Sequence[FoundT]) -> FoundT:
-    """Return the first of the lead settings. Raises NotFound. Open point: lead-repeat."""
+    """Return the only item of `rows`, a chatbot's lead settings. Raises NotFound if it is empty.
+
+    Open point: lead-repeat.
+    """
     if not rows:
         raise NotFound("lead settings not found")
     return rows[0]

@@ -49,7 +49,7 @@ class CallerViewSet(IdempotentViewSet):
     """Opens the chatbot whose id is in the path, and reads rows that the caller may use."""
 
     columns: ClassVar[tuple[str, ...]] = OPEN  # columns of the path's chatbot to read with the key
-    make_chatbot: ClassVar[Callable[..., OpenChatbot | Chatbot]] = OpenChatbot  # from their values
+    make_chatbot: ClassVar[Callable[..., OpenChatbot | Chatbot]] = OpenChatbot  # from `columns`
     found: list[Any]  # read by KEY_AND_CHATBOT; empty if the path has no well-formed chatbot id
 
     def authenticate(self, request: HttpRequest, **names: str) -> None:

@@ -49,7 +49,7 @@ def countdown(moment: datetime, now: datetime) -> SafeString:
 
 
 def at(column: str, label: str, empty: str = "") -> Any:
-    """Return a column for a list or a read-only page: a time, or `empty` if it has no value.
+    """Return a column for a list or a read-only page: a time, or `empty` if there is none.
 
     Returns Any, because Django's stubs allow only names in `readonly_fields`, not functions.
     """

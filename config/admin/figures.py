@@ -6,7 +6,7 @@ from django.contrib import admin
 
 
 def figure(column: str, label: str, empty: str = "") -> Any:
-    """Return a column that shows a number with thousands separators, or `empty` for none.
+    """Return a column that shows a number with thousands separators, or `empty` for None.
 
     Returns Any, because Django's stubs allow only names in `readonly_fields`, not functions.
     """

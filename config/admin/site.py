@@ -23,7 +23,7 @@ from unfold.sites import UnfoldAdminSite
 from config.admin.error_pages import previous_page
 
 MOST_LETTERS = 100
-MOST_CHOICES = 1_000  # maximum number of rows in a search; typing more narrows the results
+MOST_CHOICES = 1_000  # maximum number of search results; typing more narrows them
 
 
 class BoundedPaginator(Paginator[Any]):

@@ -149,7 +149,7 @@ def faults(detail: Any, path: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
 
 
 def is_temporary(error: BaseException) -> bool:
-    """Return whether a database outage or a lock timeout caused an error.
+    """Return whether an outage of PostgreSQL or a lock timeout caused an error.
 
     After such an error, a retry may succeed. Lock timeouts are logged here, outages elsewhere.
     """
@@ -209,7 +209,7 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Return 500 for an uncaught error, or 503 if the database is down or a row stays locked."""
+    """Return 500 for an uncaught error, or 503 if PostgreSQL is down or a lock times out."""
     error = sys.exc_info()[1]
     return plain_response(Unavailable() if error and is_temporary(error) else ApiError())
 

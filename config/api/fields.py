@@ -140,7 +140,7 @@ class Choice(serializers.ChoiceField):
 
 
 class TextList(serializers.ListField):
-    """An array of strings."""
+    """An array. Its items are strings unless `child` is given."""
 
     default_error_messages = {
         "not_a_list": "Expected array",

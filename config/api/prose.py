@@ -1,4 +1,7 @@
-"""Texts about the whole API for the OpenAPI document. The settings read these plain strings."""
+"""Texts about the whole API for the OpenAPI document.
+
+This module imports nothing, because the settings import it.
+"""
 
 TITLE = "Chatbot management and conversation service"
 DESCRIPTION = (

@@ -41,7 +41,7 @@ class Computed(NamedTuple):
 
 
 class Shape(serializers.Serializer[Any]):
-    """A shape that is not tied to a model.
+    """The base of all shapes. A shape that represents a row of a model is a Record.
 
     Three attributes are for the OpenAPI document. `open_points` maps fields, by Python name, to
     their open points. `example` is set if the fields' own examples do not fit together. `rule`

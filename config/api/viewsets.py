@@ -20,7 +20,7 @@ class ApiViewSet(GenericViewSet[Any]):
     part: ClassVar[str]  # the part of the API: a tag in the OpenAPI document
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
     names: dict[str, Any]
-    caller: Any  # the value that the authentication class returns
+    caller: Any  # set by `authenticate`; Any, because config imports no other app
 
     def dispatch(self, request: HttpRequest, *args: Any, **names: str) -> HttpResponse:
         """Respond to a request. DRF's dispatch would negotiate the content type, which is fixed."""

@@ -11,7 +11,8 @@ class Collected(Subquery):
     def as_postgresql(self, compiler: Any, connection: Any, **options: Any) -> Any:
         """Collect the rows in an array.
 
-        Without it, the planner may scan the outer rows and test each one against the subquery.
+        Without the array, the planner may scan the outer rows and test each one against the
+        subquery.
         """
         return self.as_sql(
             compiler, connection, template="(SELECT unnest(ARRAY(%(subquery)s)))", **options

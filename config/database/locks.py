@@ -131,7 +131,7 @@ def delete_unlocked(rows: "QuerySet[Any]") -> Iterator[int]:
 
 @contextmanager
 def left_if_locked(what: str) -> Iterator[None]:
-    """End the block if it needs a row that stays locked. The caller tries again later."""
+    """End the block if a statement gives up waiting for a lock. The caller tries again later."""
     try:
         yield
     except OperationalError as error:

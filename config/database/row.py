@@ -29,10 +29,11 @@ RowT = TypeVar("RowT", bound=models.Model)
 
 
 def save_changes(row: RowT, changes: Mapping[str, Any], unchanged: Iterable[str] = ()) -> RowT:
-    """Set the given attributes and save only their columns. Returns the row.
+    """Set the given attributes, and save only their columns and `updated_at`. Returns the row.
 
     If the row is audited and a value differs, the audit trail records the change in the same
-    transaction. Raises DatabaseError if a column in `unchanged` no longer has the row's old value.
+    transaction. Raises DatabaseError if the row no longer exists, or if a column in `unchanged` no
+    longer has the row's old value.
     """
     if not changes:
         return row

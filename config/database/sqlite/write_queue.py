@@ -1,8 +1,8 @@
 """One queue for all writers of the embedded database, in every thread and process.
 
-While waiting for SQLite's own lock, writers poll it at intervals, in no particular order. With
-fifty concurrent writers, the database is often free while they sleep, and a process that writes
-without pausing starves the others.
+Without the queue, writers would poll SQLite's own lock at intervals, in no particular order. With
+fifty concurrent writers, the database would often be free while they sleep, and a process that
+writes without pausing would starve the others.
 """
 
 import fcntl
