@@ -39,7 +39,7 @@ PRUNED_EVERY = 4 * 1024 * 1024  # bytes that an account stores between prunings,
 LEASE = timedelta(seconds=8)
 RENEWED_EVERY = 2.0  # seconds between renewals of a running request's lease
 LOOK_FIRST, LOOK_LAST = 0.05, 0.5  # shortest and longest time between two polls, in seconds
-LONGER = 60.0  # a retry waits LLM_TIMEOUT plus this many seconds for the original request
+LONGER = 60.0  # a retry waits at most LLM_TIMEOUT plus this many seconds
 
 logger = logging.getLogger(__name__)
 

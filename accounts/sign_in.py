@@ -17,7 +17,7 @@ from config.middleware import counted_as
 
 FAILURES: Rate = (5, 900)  # failures and seconds, per person and address
 FAILURES_OF_ADDRESS: Rate = (50, 900)  # per address, because every failure costs a password hash
-MOST_WAITING = 8  # concurrent sign-ins in a process, which hashes two passwords at a time
+MOST_WAITING = 8  # concurrent password checks in a process, which hashes two at a time
 
 waiting = threading.BoundedSemaphore(MOST_WAITING)
 

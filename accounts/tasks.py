@@ -1,6 +1,6 @@
 """Celery tasks for accounts: send emails and delete expired rows.
 
-A deletion that runs out of time soon resumes.
+A deletion that runs out of time is resumed about a minute later.
 """
 
 from datetime import timedelta

@@ -43,7 +43,7 @@ class AccountFilter(DropdownFilter):
 
 @admin.register(Mail)
 class MailAdmin(ReadOnly, AccountRows):
-    """Emails sent for accounts, read-only because only the service creates and sends them."""
+    """Accounts' outgoing emails, read-only because only the service creates and sends them."""
 
     key = ("-id",)
     list_display = (MADE, "to", "subject", "shown_state", "tries", DUE, "error")

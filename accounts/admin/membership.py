@@ -33,7 +33,7 @@ class MembershipInline(PagedInline):
     """The members of an account. New members are invited.
 
     A member may also belong to accounts that others manage. The name, staff status and last sign-in
-    are therefore shown only to people who may also see them on the member's own page.
+    are therefore hidden unless `holders` includes the member.
     """
 
     model = Membership

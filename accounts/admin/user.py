@@ -56,11 +56,11 @@ class PersonChangeForm(ConflictForm):
 
 
 @admin.register(User)
-class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the stubs' own generics
+class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # generic only in stubs
     """Superusers create and change people. Managers see the people in their accounts.
 
-    Managers see each person's email address. They see the name and timestamps only if they manage
-    all of the person's accounts.
+    Managers see each person's email address. They see the name and timestamps only of the people
+    that `holders` returns.
     """
 
     key = ("email", "id")
@@ -112,7 +112,7 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # the
         return self.search_fields if person(request).is_superuser else self.search_fields[:1]
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
-        """Show managers the name and timestamps only if they manage all the person's accounts."""
+        """Show managers the name and timestamps only of the people that `holders` returns."""
         if person(request).is_superuser:
             return super().get_fieldsets(request, obj)
         if obj and holders(request).filter(pk=obj.pk).exists():

@@ -20,7 +20,7 @@ from config.database.prepared import insert
 from config.runtime.context import current, current_person, current_via
 from config.runtime.logs import masked
 
-KEPT = 500  # how many characters of each value are kept; versions store instructions in full
+KEPT = 500  # characters kept of each value; an instruction's full texts are kept as versions
 MOST = 100  # maximum number of fields in an entry; bounds its size and the time to create it
 # Masking a value of 1 MiB takes 40 ms, so each value is first cut to this length. A secret that the
 # cut splits might not be masked, but it lies far beyond the characters that are kept.

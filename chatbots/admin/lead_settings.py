@@ -31,7 +31,7 @@ class Lines(forms.Field):
 
 
 class LeadSettingsForm(ConflictForm):
-    """Accepts the values that the API accepts in the two lists and in the sharing of details."""
+    """Validates the two lists as the API does, and offers the API's choices for sharing details."""
 
     lead_notification_email = Lines(
         required=False, label="Email new leads to", help_text="One email address per line"

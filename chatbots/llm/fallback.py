@@ -31,7 +31,8 @@ def to_ask(model: LlmModel) -> list[LlmModel]:
     """Return a model and its active successors, except skipped ones.
 
     Once a model has been skipped for SKIPPED_FOR, it is returned to one caller, which tries it
-    again. Costs one query for each successor, and one for each model with SKIPPED_AFTER failures.
+    again. Costs one query for each successor, and one for each model, except the last, that has
+    SKIPPED_AFTER failures.
     """
     return _unskipped(model, _claim)
 

@@ -63,7 +63,7 @@ INSTRUCTION = prepared(
     lambda: with_unused(Instruction.objects.filter(chatbot=CHATBOT, is_active=True))
 )
 
-LONG_SYSTEM = 100_000  # characters in a system message; many models accept fewer
+LONG_SYSTEM = 100_000  # characters; many models reject a longer system message
 # Upper bounds for the earlier messages in a prompt, whatever the settings say
 HISTORY_MESSAGES = 100
 HISTORY_CHARACTERS = 60_000
