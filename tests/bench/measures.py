@@ -148,9 +148,10 @@ def fairness(sink: Sink, size: float) -> Figures:
 def hang(sink: Sink, size: float, *, known: bool) -> tuple[list[float], list[float]]:
     """Return the delays at healthy receivers, first without and then with hanging receivers.
 
-    The deliveries to hanging receivers far outnumber the worker's slots.
+    The deliveries to hanging receivers far outnumber the worker's slots. Each half lasts for six
+    timeouts, because healthy receivers wait only when many attempts begin or time out together.
     """
-    count, rate, hanging = round(400 * size), 20.0, min(3_000, round(30_000 * size))
+    count, rate, hanging = round(1_200 * size), 20.0, min(3_000, round(30_000 * size))
     with worker(sink):
         healthy = load.endpoints(sink, "/take", 20)
         alone = delays_of(sink, load.events(healthy, count), a_second=rate)
