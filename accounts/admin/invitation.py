@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
+from django.forms.formsets import DELETION_FIELD_NAME
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.cache import never_cache
@@ -12,7 +13,7 @@ from accounts.admin.membership import StandingForm
 from accounts.models import Invitation, Membership
 from accounts.notifications import MAILS_PER_HOUR, room
 from accounts.services.invitation import accept, invite
-from config.admin.inline_pages import PagedInline
+from config.admin.inline_pages import PagedFormSet, PagedInline
 
 
 class InvitationForm(StandingForm):
@@ -24,7 +25,7 @@ class InvitationForm(StandingForm):
         widgets = {"email": UnfoldAdminEmailInputWidget}
 
     def clean(self) -> dict[str, Any] | None:
-        """Reject members, people already invited, and invitations beyond the email limit.
+        """Reject members and people already invited.
 
         If two requests race, the unique constraint rejects one of them.
         """
@@ -35,8 +36,6 @@ class InvitationForm(StandingForm):
             self.add_error("email", "this person is already a member")
         if Invitation.objects.filter(account=account, email__iexact=email).exists():
             self.add_error("email", "this person is already invited")
-        if room(account) <= 0:
-            self.add_error(None, f"an account sends at most {MAILS_PER_HOUR} emails an hour")
         return given
 
     def save(self, commit: bool = True) -> Invitation:
@@ -46,11 +45,31 @@ class InvitationForm(StandingForm):
         return invitation
 
 
+class InvitationForms(PagedFormSet):
+    """Checks what no form of a new invitation can see: the other new invitations."""
+
+    def clean(self) -> None:
+        """Reject repeated addresses, and more invitations than the account may send emails now."""
+        super().clean()
+        changed = (form for form in self.extra_forms if form.has_changed())
+        new = [form for form in changed if not form.cleaned_data.get(DELETION_FIELD_NAME)]
+        left = room(self.instance) if new else 0
+        emails: set[str] = set()
+        for form in new:
+            email = form.cleaned_data.get("email", "").lower()
+            if email in emails:
+                form.add_error("email", "this address is entered twice")
+            emails.add(email)
+        if len(emails) > left:
+            new[-1].add_error(None, f"an account sends at most {MAILS_PER_HOUR} emails an hour")
+
+
 class InvitationInline(PagedInline):
     """The invitations that have not been accepted yet."""
 
     model = Invitation
     form = InvitationForm
+    formset = InvitationForms
     fields = ("email", "role", "permissions", "expires")
     readonly_fields = ("expires",)
     ordering = ("pk",)

@@ -138,7 +138,7 @@ def left_if_locked(what: str) -> Iterator[None]:
         if not is_lock_timeout(error):
             raise
         logger.warning(
-            "%s is postponed: it needs a row that another session has locked",
+            "%s is postponed: another session has kept a lock that it needs",
             what,
             extra={"bounded": True},
         )

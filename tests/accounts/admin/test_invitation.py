@@ -152,16 +152,34 @@ def test_a_person_cannot_be_invited_twice(email: str, told: str) -> None:
     assert not Mail.objects.exists()
 
 
+@pytest.mark.parametrize("again", ["ann@example.com", "ANN@example.com"])
+def test_an_address_that_is_entered_twice_is_named(
+    manager: Client, account: Account, again: str
+) -> None:
+    rows = [{"email": email, "role": "MEMBER"} for email in ("ann@example.com", again)]
+    page = invite(manager, account, *rows)
+    assert page.content.decode().count("this address is entered twice") == 1
+    assert not Invitation.objects.exists()
+    rows[0]["DELETE"] = "on"
+    assert invite(manager, account, *rows).status_code == 302
+    assert Invitation.objects.get().email == again
+
+
+@pytest.mark.parametrize(
+    ("room", "new", "kept"), [(0, 1, 0), (1, 1, 1), (1, 2, 0), (2, 2, 2)], ids=str
+)
 def test_invitations_count_towards_the_email_limit_of_an_account(
-    manager: Client, account: Account
+    manager: Client, account: Account, room: int, new: int, kept: int
 ) -> None:
     Mail.objects.bulk_create(
         Mail(account=account, to="x@example.com", subject="s", body="b")
-        for _ in range(MAILS_PER_HOUR)
+        for _ in range(MAILS_PER_HOUR - room)
     )
-    page = invite(manager, account, {"email": "ann@example.com", "role": "MEMBER"})
-    assert "at most 100 emails an hour" in page.content.decode()
-    assert not Invitation.objects.exists()
+    rows = [{"email": f"{number}@example.com", "role": "MEMBER"} for number in range(new)]
+    page = invite(manager, account, *rows)
+    assert ("at most 100 emails an hour" in page.content.decode()) is (kept < new)
+    assert Invitation.objects.count() == kept
+    assert Mail.objects.exclude(to="x@example.com").count() == kept
 
 
 @pytest.mark.slow
