@@ -145,7 +145,7 @@ MIDDLEWARE = [
     "config.middleware.ApiMiddleware",
     "config.page_middleware.CompressionMiddleware",
     "config.page_middleware.ContentSecurityPolicyMiddleware",
-    "config.admin.error_pages.AdminErrorsMiddleware",
+    "config.admin.error_pages.ErrorPagesMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "config.page_middleware.SessionMiddleware",

@@ -1,4 +1,4 @@
-"""Error pages for the admin. Elsewhere, only the invitation page has HTML errors."""
+"""Error pages for the admin and the invitation page."""
 
 from collections.abc import Callable
 from urllib.parse import urlsplit
@@ -11,6 +11,7 @@ from config.api.errors import ApiError, plain_response
 from config.runtime.context import current
 
 ADMIN = "/admin/"
+FOR_PEOPLE = (ADMIN, "/invitation")  # other paths, such as the API's, respond with JSON
 PAGES = {
     400: (
         "This request could not be read",
@@ -42,7 +43,7 @@ REFUSED = ("This request was refused", "Go back and try again.")
 
 
 def previous_page(request: HttpRequest) -> str:
-    """Return the path of the admin page that led here; empty if there was none.
+    """Return the path of the page that led here; empty if there was none.
 
     If the referrer is the requested page itself, its path is returned only after a POST, because
     that page contains the submitted form. After a GET, the error page would link to itself.
@@ -54,11 +55,11 @@ def previous_page(request: HttpRequest) -> str:
     path = origin._replace(scheme="", netloc="", fragment="").geturl()
     came_from_here = origin.netloc == request.META.get("HTTP_HOST")
     leads_elsewhere = request.method == "POST" or origin.path != request.path
-    return path if came_from_here and origin.path.startswith(ADMIN) and leads_elsewhere else ""
+    return path if came_from_here and origin.path.startswith(FOR_PEOPLE) and leads_elsewhere else ""
 
 
-class AdminErrorsMiddleware:
-    """Replace error responses below /admin/ with an error page, unless they are already pages.
+class ErrorPagesMiddleware:
+    """Replace error responses below FOR_PEOPLE with an error page, unless they are already pages.
 
     The page needs neither a session nor the database, so it works even when they fail.
     """
@@ -68,7 +69,7 @@ class AdminErrorsMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
-        if response.status_code < 400 or not request.path_info.startswith(ADMIN):
+        if response.status_code < 400 or not request.path_info.startswith(FOR_PEOPLE):
             return response
         if response.streaming or not isinstance(response, HttpResponse):
             return response
@@ -81,7 +82,7 @@ class AdminErrorsMiddleware:
             "status": response.status_code,
             "title": title,
             "text": text,
-            "home": ADMIN,
+            "home": ADMIN if request.path_info.startswith(ADMIN) else "",
             "back": previous_page(request),
             "request_id": current.get().request_id if response.status_code >= 500 else "",
         }

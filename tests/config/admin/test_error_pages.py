@@ -1,4 +1,4 @@
-"""The admin shows every error as a page, whatever raised it. Unknown paths elsewhere get JSON."""
+"""The admin and the invitation page show every error as a page. Unknown paths get JSON."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from chatbots.models import Chatbot
-from config.admin.error_pages import AdminErrorsMiddleware
+from config.admin.error_pages import ErrorPagesMiddleware
 from config.database.erasable import erased
 from conversations.models import Thread
 from tests.factories.conversations import ThreadFactory
@@ -52,6 +52,16 @@ def test_an_error_in_the_admin_is_a_page(client: Client, thread: Thread) -> None
     assert is_page(not_allowed, 405)
     assert not_allowed["Allow"] == "POST"
     assert is_page(client.get("/admin/", headers={"Host": "example.org"}), 400)
+
+
+def test_an_error_of_the_invitation_page_is_a_page_with_a_link_back(db: None) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    address = "/invitation?token=abc"
+    origin = {"Referer": f"http://testserver{address}", "Host": "testserver"}
+    answer = strict.post(address, headers=origin)
+    assert is_page(answer, 403)
+    assert f'href="{address}"' in answer.text
+    assert 'href="/admin/"' not in answer.text
 
 
 @pytest.mark.parametrize(
@@ -98,7 +108,7 @@ def test_a_row_that_is_erased_during_a_request_is_reported_as_missing(
 def test_an_error_page_needs_no_query() -> None:
     """This test does not use the `db` fixture, so any query would fail."""
     for status in (400, 403, 404, 405, 413, 418, 429, 500, 503):
-        answering = AdminErrorsMiddleware(lambda _, status=status: HttpResponse(status=status))
+        answering = ErrorPagesMiddleware(lambda _, status=status: HttpResponse(status=status))
         answer = answering(RequestFactory().get("/admin/"))
         assert f"Error {status}" in answer.content.decode()
 
@@ -115,7 +125,7 @@ def test_an_error_page_needs_no_query() -> None:
     ],
 )
 def test_an_error_page_links_to_the_admin_page_that_led_there(origin: str, shown: bool) -> None:
-    answering = AdminErrorsMiddleware(lambda _: HttpResponse(status=404))
+    answering = ErrorPagesMiddleware(lambda _: HttpResponse(status=404))
     request = RequestFactory().get(
         "/admin/nothing/", headers={"Referer": origin, "Host": "testserver"}
     )
