@@ -47,7 +47,7 @@ def has_ended() -> bool:
 @pytest.mark.parametrize(
     "failure",
     [
-        "silent",
+        pytest.param("silent", marks=pytest.mark.slow),
         pytest.param("refused", marks=pytest.mark.slow),
         pytest.param("cut", marks=pytest.mark.slow),
         pytest.param("slow", marks=pytest.mark.slow),
