@@ -210,9 +210,7 @@ def test_the_sign_in_page_accepts_no_file(web: Web) -> None:
 @pytest.mark.parametrize(
     ("method", "length"),
     [
-        ("GET", 10),
-        ("PATCH", 10),
-        ("POST", 100_000),
+        *[("GET", 10), ("PATCH", 10), ("POST", 100_000)],
         pytest.param("POST", 10, marks=pytest.mark.slow),
         pytest.param("GET", 100_000, marks=pytest.mark.slow),
         pytest.param("PATCH", 100_000, marks=pytest.mark.slow),

@@ -50,7 +50,7 @@ def has_ended() -> bool:
         pytest.param("silent", marks=pytest.mark.slow),
         pytest.param("refused", marks=pytest.mark.slow),
         pytest.param("cut", marks=pytest.mark.slow),
-        pytest.param("slow", marks=pytest.mark.slow),
+        "slow",
     ],
 )
 def test_a_worker_that_cannot_settle_stops_in_time(
