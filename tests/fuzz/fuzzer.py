@@ -146,17 +146,18 @@ class Fuzzer:
         return json.dumps(body).encode() if body or operation.method != "GET" else b""
 
     def spoiled(self, operation: Operation) -> dict[str, Any]:
-        """Draw a body with the example's text fields, some with control characters appended.
+        """Draw a valid body with the example's text fields, and spoil some of its text fields.
 
-        The values of the operation's valid body take precedence.
+        A field is spoiled by appending control characters. Ids are not spoiled.
         """
-        example = EXAMPLES[f"{operation.method} /api{shape(operation.path)}"]
+        valid = {name: filled(value, self.ids) for name, value in operation.body.items()}
+        known = EXAMPLES[f"{operation.method} /api{shape(operation.path)}"] | valid
         texts = {
             name: value + self.dice.choice(CONTROLS) if self.chance(0.3) else value
-            for name, value in example.items()
+            for name, value in known.items()
             if isinstance(value, str) and not name.endswith("Id")
         }
-        return texts | {name: filled(value, self.ids) for name, value in operation.body.items()}
+        return valid | texts
 
     def path(self, operation: Operation) -> str:
         """Draw a path for an operation, sometimes with a wrong id, a wrong ending or a query."""
