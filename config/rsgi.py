@@ -245,7 +245,7 @@ def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
 
 
 def answer_inline(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
-    """Do what `answer` does, on the thread that takes requests. Raises MustWait."""
+    """Run `answer` on the thread that takes requests. Raises MustWait if it would have to wait."""
     began = inline.begin()
     connection.use_inline()  # type: ignore[attr-defined]  # a method of our wrappers
     try:

@@ -66,7 +66,10 @@ def count_activity(claim: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def make_reply(message_id: str, token: str) -> None:
-    """Generate an owed reply if the claim is still valid. If this fails, the reply stays owed."""
+    """Generate an owed reply if the claim is still valid.
+
+    If an error prevents the reply from being stored, it stays owed.
+    """
     claim = owed_reply.confirm(UUID(message_id), UUID(token))
     # Erased conversations are never sent to a model.
     rows = Message.objects.select_related("thread").filter(

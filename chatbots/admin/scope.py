@@ -1,4 +1,7 @@
-"""Limit pages to the rows of the chatbots that the signed-in person may use through the API."""
+"""Limit pages to the rows of the chatbots that the signed-in person may use through the API.
+
+Superusers see all rows.
+"""
 
 from typing import Any
 from uuid import UUID

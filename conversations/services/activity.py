@@ -197,7 +197,7 @@ def count(last_run: datetime) -> Iterator[None]:
 
 
 def mark_changed(last_run: datetime, *, newest: datetime | None) -> None:
-    """Mark the newest counted hour, and hours whose deliveries were attempted since the last run.
+    """Mark the newest counted hour, and hours with deliveries attempted since the last run.
 
     An hour that is already marked keeps its earlier mark, so its recount is not put off.
     """
@@ -248,7 +248,7 @@ def logged_since() -> datetime:
 
 
 def changed_hours(last_run: datetime) -> set[datetime]:
-    """Return the hours whose deliveries were attempted since the last run."""
+    """Return the hours that have a delivery with an attempt since the last run."""
     since = last_run - CLOCKS_DIFFER - timedelta(seconds=settings.WEBHOOK_TIMEOUT)
     attempted = Attempt.objects.filter(
         pk__gte=first_id_of(since), delivery__gte=first_id_of(logged_since())

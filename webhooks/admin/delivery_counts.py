@@ -1,4 +1,4 @@
-"""Count the deliveries for the log's tabs, using indexes and up to a cap."""
+"""Use indexes to count the deliveries for the log's tabs, up to a cap."""
 
 from collections import Counter
 from typing import Any
