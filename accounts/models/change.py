@@ -22,9 +22,7 @@ from config.runtime.logs import masked
 
 KEPT = 500  # characters kept of each value; an instruction's full texts are kept as versions
 MOST = 100  # maximum number of fields in an entry; bounds its size and the time to create it
-# Masking a value of 1 MiB takes 40 ms, so each value is first cut to this length. A secret that the
-# cut splits might not be masked, but it lies far beyond the characters that are kept.
-MASKED = 8 * KEPT
+MASKED = 8 * KEPT  # each value is first cut to this length, because masking 1 MiB takes 40 ms
 
 
 def account_of(row: Any) -> UUID | None:
@@ -92,7 +90,7 @@ def in_trail(value: Any) -> str | None:
     """Return a value as the trail stores it, masked and shortened. None and "None" become None."""
     if value in (None, "None"):
         return None
-    return Truncator(masked(str(value)[:MASKED])).chars(KEPT)
+    return Truncator(masked(str(value), MASKED)).chars(KEPT)
 
 
 class ChangeManager(LogEntryManager):  # type: ignore[misc]  # the library has no types

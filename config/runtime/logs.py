@@ -35,12 +35,23 @@ COLORS = re.compile(r"\x1b\[[0-9;]*m")
 LONGEST = 10_000  # characters of a record's text, which can quote a header of any length
 
 
-def masked(text: str) -> str:
-    """Replace everything that looks like a secret with asterisks."""
-    folded = text.casefold()
+def masked(text: str, most: int | None = None) -> str:
+    """Replace everything that looks like a secret with asterisks.
+
+    With `most`, the text is first cut to this many characters. A secret that the cut splits is
+    masked, too, unless more than `most` characters of it are missing.
+    """
+    searched = text if most is None else text[: 2 * most]
+    folded = searched.casefold()
     if not any(mark in folded for mark in MARKS):
-        return text
-    return SECRETS.sub(lambda match: f"{match[1] or match[2] or match[3] or match[4]}****", text)
+        return searched[:most]
+    parts, end = [], 0
+    for match in SECRETS.finditer(searched):
+        if most is not None and match.start() >= most:
+            break
+        before, end = searched[end : match.start()], match.end()
+        parts.append(f"{before}{match[1] or match[2] or match[3] or match[4]}****")
+    return "".join([*parts, searched[end:most]])
 
 
 class RequestFilter(logging.Filter):
@@ -124,8 +135,7 @@ class SecretsFilter(logging.Filter):
     """Shorten a record's text, and mask secrets in it, before any formatter sees it."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        # A secret that the first cut splits might not be masked, so the second cut removes it.
-        record.msg, record.args = masked(record.getMessage()[: 2 * LONGEST])[:LONGEST], ()
+        record.msg, record.args = masked(record.getMessage(), LONGEST), ()
         return True
 
 

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import Change, Membership, User
-from accounts.models.change import MOST
+from accounts.models.change import MASKED, MOST, shortened
 from accounts.services.api_key import issue, replace, revoke
 from accounts.services.user import delete_user
 from chatbots.models import Appearance, Chatbot, LeadSettings, LlmModel
@@ -107,6 +107,13 @@ def test_a_change_through_the_api_has_the_old_and_new_value(chatbot: Chatbot) ->
         update_chatbot(chatbot, {"name": "Shop", "description": chatbot.description})
     change = entries_of(chatbot)[-1]
     assert (change.changes, change.object_repr) == ({"name": [name, "Shop"]}, "Shop")
+
+
+@pytest.mark.parametrize("missing", range(9, 19))
+def test_no_part_of_a_secret_at_the_cut_of_a_long_value_is_kept(missing: int) -> None:
+    first, url = f"secret={'a' * (MASKED - 200)} ", "redis://:hunter2@127.0.0.1/0"
+    value = first + "x" * (MASKED - len(first) - len(url) + missing - 1) + f" {url} {'x' * MASKED}"
+    assert ":h" not in str(shortened({"description": ("", value)}))
 
 
 def test_saving_the_same_values_is_not_a_change(chatbot: Chatbot) -> None:

@@ -73,6 +73,16 @@ def test_a_long_text_is_cut_and_shows_no_part_of_a_secret(length: int) -> None:
     assert SECRET[:5] not in written
 
 
+@pytest.mark.parametrize("cut", range(-40, 40, 5))
+@pytest.mark.parametrize("longer", [1, 2])
+def test_masking_moves_no_part_of_a_split_secret_into_the_text(longer: int, cut: int) -> None:
+    first = f"secret={'a' * (logs.LONGEST + 2_000 * longer)} "
+    url = f"redis://:{SECRET}@127.0.0.1/0 "
+    before = "x" * (longer * logs.LONGEST - len(first) - len(url) - cut)
+    written = line(f"{first}{before} {url}{'x' * logs.LONGEST}")["message"]
+    assert SECRET[:5] not in written
+
+
 def test_only_the_public_part_of_an_api_key_is_shown() -> None:
     made = keys.make()
     assert line("used %s twice", made.text)["message"] == f"used {made.prefix}**** twice"
