@@ -254,7 +254,7 @@ class ApiKeyAdmin(ScopedAdmin):
         )
 
     def issue(self, request: HttpRequest, given: dict[str, Any]) -> HttpResponse:
-        """Issue a key. If the person issued it for someone else, the owner collects it later."""
+        """Issue a key. If its owner is not the signed-in person, the owner collects it later."""
         owner: User = given.pop("user")
         del given["email"]
         if owner == person(request):

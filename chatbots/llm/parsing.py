@@ -13,7 +13,7 @@ from chatbots.llm.exchange import ReplyFailed
 BYTES = 1024 * 1024  # maximum size of a response, both compressed and decompressed
 BOM = b"\xef\xbb\xbf"
 PACKED = ("gzip", "x-gzip", "deflate")
-MOST_TOKENS = 2_147_483_647  # the largest integer that a column can hold
+MOST_TOKENS = 2_147_483_647  # the largest value of a PositiveIntegerField
 NOT_UNDERSTOOD = "invalid response"
 STREAMED = "the model streamed its response without being asked to"
 EVENT_STREAM = "text/event-stream"

@@ -5,4 +5,3 @@ This module imports nothing, because the settings import it.
 
 SHORT = 255  # maximum length of a string, in characters, where the specification gives none
 LONG = 65_535  # maximum length of a long text, in characters, where the specification gives none
-URL = 2_048  # maximum length of a page's URL, in characters

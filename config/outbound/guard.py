@@ -18,7 +18,7 @@ from requests.models import PreparedRequest
 from config.outbound.deadline import Address
 from config.outbound.failures import AddressNotAllowed
 
-LONGEST = 2_048  # characters in a URL
+LONGEST_URL = 2_048  # characters
 # Networks that are never public. Which of them ipaddress treats as global depends on the Python
 # version.
 NOT_PUBLIC = tuple(
@@ -118,8 +118,8 @@ def _is_given(address: str, version: int) -> bool:
 
 
 def _check_text(url: str) -> None:
-    if len(url) > LONGEST:
-        raise ValueError(f"URL must have at most {LONGEST:,} characters")
+    if len(url) > LONGEST_URL:
+        raise ValueError(f"URL must have at most {LONGEST_URL:,} characters")
     if any(char.isspace() or not char.isprintable() for char in url):
         raise ValueError("URL must not contain white space or control characters")
     if "\\" in url:

@@ -4,7 +4,8 @@ from chatbots.models import Chatbot
 from config.api.fields import Flag, Identifier, Text, TextList, Timestamp, Whole, computed
 from config.api.pagination import PageFigures
 from config.api.serializers import Record, Shape
-from config.database.lengths import LONG, URL
+from config.database.lengths import LONG
+from config.outbound.guard import LONGEST_URL
 from conversations.models import Thread
 from conversations.models.visitor import identified
 from conversations.serializers.message import MessageRecord, anonymity
@@ -118,7 +119,7 @@ class ThreadDetails(Record):
     visitor_is_identified = computed(Flag, "visitor.email", "visitor.phone", of=identified)
     visitor_total_sessions = Whole(source="visitor.total_sessions")
     visitor_total_messages = Whole(source="visitor.total_messages")
-    webhook_url = computed(Text, "chatbot.endpoint.url", of=known, max_length=URL)
+    webhook_url = computed(Text, "chatbot.endpoint.url", of=known, max_length=LONGEST_URL)
     webhook_token = computed(Text, "chatbot.endpoint.masked_secret", of=known)
     tags = TextList()
     visitor_first_seen_at = Timestamp(source="visitor.first_seen_at")

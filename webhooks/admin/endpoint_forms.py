@@ -12,7 +12,7 @@ from unfold.widgets import (
 )
 
 from config.admin.conflict import ConflictForm
-from config.outbound.guard import LONGEST
+from config.outbound.guard import LONGEST_URL
 from webhooks.models import Endpoint
 from webhooks.payloads import event_choices
 from webhooks.signing import MAX_LENGTH, MIN_LENGTH
@@ -63,7 +63,7 @@ class EndpointForm(ConflictForm):
         model = Endpoint
         fields = ("url", "events", "is_active")
 
-    url = forms.CharField(label="URL", max_length=LONGEST, widget=UnfoldAdminTextInputWidget)
+    url = forms.CharField(label="URL", max_length=LONGEST_URL, widget=UnfoldAdminTextInputWidget)
     events = forms.MultipleChoiceField(
         choices=event_choices, widget=UnfoldAdminCheckboxSelectMultipleWidget
     )

@@ -80,7 +80,7 @@ WHERE d.claimed_by > '' AND d.claimed_by = %s AND d.claim IS NOT NULL
 GROUP BY d.chatbot_id, d.account_id, slow
 """  # noqa: S608 - our own constants only
 
-# Make PostgreSQL read in the order of the indexes until the transaction ends. PostgreSQL's
+# Make PostgreSQL read rows in index order until the transaction ends. PostgreSQL's
 # statistics about claimed and waiting rows are always out of date: it may estimate a tenth of the
 # table where there are a handful of rows, or one row where there are thousands to sort.
 KEEP_TO_INDEXES = """
@@ -103,7 +103,7 @@ def now() -> datetime:
 
 
 def keep_to_indexes() -> None:
-    """Make PostgreSQL read in the order of the indexes until the transaction ends."""
+    """Make PostgreSQL read rows in index order until the transaction ends."""
     if connection.vendor == "postgresql":
         rows(KEEP_TO_INDEXES)
 

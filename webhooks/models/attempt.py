@@ -5,7 +5,7 @@ from django.db import models
 from config.database import lengths
 from config.database.ids import new_id
 from config.outbound.failures import DETAIL_LENGTH
-from config.outbound.guard import LONGEST
+from config.outbound.guard import LONGEST_URL
 from webhooks.models.delivery import Delivery, State
 from webhooks.models.reason import in_words
 
@@ -23,7 +23,7 @@ class Attempt(models.Model):
     interrupted = models.BooleanField(default=False)
     repeated = models.BooleanField(default=False)  # sent twice: an idle connection had been closed
     by = models.CharField(max_length=lengths.SHORT, blank=True)  # who requested the test or retry
-    url = models.CharField("URL", max_length=LONGEST, blank=True)
+    url = models.CharField("URL", max_length=LONGEST_URL, blank=True)
     signature = models.CharField(max_length=100, blank=True)
     response_code = models.PositiveIntegerField(null=True)
     response_ms = models.PositiveIntegerField("response time (ms)", null=True)

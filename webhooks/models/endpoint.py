@@ -5,7 +5,7 @@ from django.db import models
 from chatbots.models import Chatbot
 from config.database import lengths
 from config.database.row import Row
-from config.outbound.guard import LONGEST
+from config.outbound.guard import LONGEST_URL
 from webhooks.payloads import Event
 
 FIRST_LIMIT = 2  # initial limit on attempts in flight, until successes raise it
@@ -20,7 +20,7 @@ class Endpoint(Row):
     """The webhook configuration of a chatbot, which has at most one."""
 
     chatbot = models.OneToOneField(Chatbot, on_delete=models.CASCADE, related_name="endpoint")
-    url = models.CharField("URL", max_length=LONGEST)
+    url = models.CharField("URL", max_length=LONGEST_URL)
     sealed_secret = models.TextField(editable=False)
     masked_secret = models.CharField("secret", max_length=20, editable=False)
     secret_made_at = models.DateTimeField(editable=False)

@@ -1,4 +1,4 @@
-"""The admin and the invitation page show every error as a page. Unknown paths get JSON."""
+"""The admin and the invitation page show errors as pages. Unknown paths elsewhere get JSON."""
 
 from collections.abc import Callable
 from typing import Any
