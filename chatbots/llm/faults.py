@@ -108,7 +108,11 @@ def _name(error: dict[str, Any], status: int) -> str:
 
 
 def _remedy(status: int, name: str, parameter: object, text: str) -> Remedy:
-    """Choose a remedy based on the error's parameter or else its status, name and text."""
+    """Choose a remedy.
+
+    It depends on the error's parameter or, if that gives none, on the error's name and the
+    response's status and text.
+    """
     if parameter == "temperature":
         return Remedy.NO_TEMPERATURE
     if status == CONTENT_TOO_LARGE or any(words in text for words in TOO_LONG):

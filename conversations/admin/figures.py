@@ -21,8 +21,8 @@ from conversations.models.activity import DAY, HOUR
 from conversations.services import activity
 from conversations.services.activity import day_of, hour_of
 
-# Only hours that begin at most this long before the current hour are counted live. If no worker has
-# stored counts for longer than that, earlier hours are missing from the figures.
+# Only hours that begin at most this long before the current hour are counted live. If the workers
+# have stored no counts for longer than that, the figures lack the hours in between.
 LIVE_MOST = 3 * ONE_HOUR
 CLOCK = timedelta(seconds=1)  # added to the current time, to include rows of the current second
 NAMES = Activity.CONVERSATIONS + Activity.DELIVERIES
