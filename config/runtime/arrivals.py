@@ -63,7 +63,7 @@ class Arrivals:
         self.watch: Future[None] | None = None
 
     def expect(self, watcher: Watcher) -> None:
-        """Receive a request's body. Must be called on the thread that takes requests.
+        """Begin to receive a request's body. Must be called on the thread that takes requests.
 
         Granian completes the future on the same thread, and so not before this method returns.
         """

@@ -63,7 +63,7 @@ def claim(worker: str, *, most: int) -> list[tuple[UUID, UUID]]:
     """Claim owed replies that no process is generating.
 
     `most` limits how many replies a worker generates at the same time. The limit for one account is
-    half of `most`, but at least 1. Returns the id of each message and the token of the claim.
+    half of `most`, but at least 1. Returns each message's id with the token of its claim.
     """
     if not _lapsed().exists():
         return []
