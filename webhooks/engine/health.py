@@ -1,8 +1,11 @@
 """Record the health of receivers, as shown by finished attempts.
 
-The failures since the last success are counted, and the first of them sets `failing_since`. Each
-success raises the limit on attempts in flight by one, up to MOST, and a timeout halves it. An
+The failures since the last success are counted, and the first of them sets `failing_since`. An
 attempt that was sent to an earlier URL is ignored, because that URL may belong to another receiver.
+
+Successes raise the limit on attempts in flight, up to MOST, and a timeout halves it. The limit
+rises by about one in the time that its attempts take. It does not rise faster, because an
+overloaded receiver shows this only by timeouts, which come late.
 """
 
 from collections.abc import Iterable, Sequence
@@ -81,9 +84,9 @@ def _note(row: Endpoint, results: Sequence[Result], ended_at: datetime) -> None:
         row.timed_out = one.outcome is not None and one.outcome.reason is Reason.TIMEOUT
         if one.success:
             row.last_success_at, row.failing_since, row.failures_in_a_row = ended_at, None, 0
-            row.attempts_limit = min(MOST, row.attempts_limit + 1)
+            row.attempts_limit = min(MOST, row.attempts_limit + 1 / row.attempts_limit)
         else:
             row.last_failure_at, row.failing_since = ended_at, row.failing_since or ended_at
             row.failures_in_a_row += 1
     if row.timed_out:  # halve it once: simultaneous timeouts may share a cause
-        row.attempts_limit = max(1, row.attempts_limit // 2)
+        row.attempts_limit = max(1, row.attempts_limit / 2)

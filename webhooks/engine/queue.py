@@ -133,7 +133,7 @@ def window(after: UUID, size: int, current_time: datetime) -> tuple[list[Waiting
     """
     found = rows(WINDOW, sql_id(after), size, sql_time(current_time))
     waiting = [
-        Waiting(_id(chatbot), _id(account), limit or 1, bool(slow), in_flight)
+        Waiting(_id(chatbot), _id(account), int(limit or 1), bool(slow), in_flight)
         for chatbot, account, limit, slow, in_flight, is_due in found
         if is_due
     ]

@@ -135,7 +135,7 @@ class Migration(migrations.Migration):
                 ('last_failure_at', models.DateTimeField(editable=False, null=True)),
                 ('failures_in_a_row', models.PositiveIntegerField(default=0, editable=False)),
                 ('timed_out', models.BooleanField(default=False, editable=False)),
-                ('attempts_limit', models.PositiveIntegerField(default=2, editable=False)),
+                ('attempts_limit', models.FloatField(default=2, editable=False)),
                 ('owner_told_at', models.DateTimeField(editable=False, null=True)),
                 ('chatbot', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='endpoint', to='chatbots.chatbot')),
             ],

@@ -33,8 +33,8 @@ class Endpoint(Row):
     last_failure_at = models.DateTimeField(null=True, editable=False)
     failures_in_a_row = models.PositiveIntegerField(default=0, editable=False)
     timed_out = models.BooleanField(default=False, editable=False)  # the last attempt timed out
-    # Limit on attempts in flight: raised by each success and halved by a timeout
-    attempts_limit = models.PositiveIntegerField(default=FIRST_LIMIT, editable=False)
+    # Limit on attempts in flight, rounded down: raised by successes and halved by timeouts
+    attempts_limit = models.FloatField(default=FIRST_LIMIT, editable=False)
     # When the owner was notified that the endpoint is failing; null once it works or has a new URL
     owner_told_at = models.DateTimeField(null=True, editable=False)
 
