@@ -11,7 +11,7 @@ GENERAL_FIELDS = settings_fields(GeneralSettings, without={"llm_model", "chat_st
         GeneralSettings,
         "max_messages_per_conversation",
         required=False,
-        help_text="Can be set only if this request leaves limitMessagesPerConversation true.",
+        help_text="Can be set only if limitMessagesPerConversation is true after this request.",
     ),
 }
 LIMITED = {  # a body cannot both set the maximum and switch the limit off
