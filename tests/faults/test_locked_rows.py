@@ -173,7 +173,6 @@ def test_only_a_locked_owed_reply_waits(service: Service, thread: Thread) -> Non
     assert not OwedReply.objects.exists()
 
 
-@pytest.mark.slow
 def test_a_reply_that_is_locked_while_it_is_generated_is_generated_once(
     service: Service, thread: Thread
 ) -> None:
@@ -244,7 +243,6 @@ def test_only_the_reminder_for_a_locked_thread_is_late(service: Service) -> None
     assert Mail.objects.count() == 2
 
 
-@pytest.mark.slow
 def test_only_a_locked_attempt_of_a_dead_worker_is_interrupted_late(service: Service) -> None:
     claim = {"claim": new_id(), "claimed_by": "77", "claimed_until": timezone.now() + DUE}
     attempts = [

@@ -47,10 +47,10 @@ def has_ended() -> bool:
 @pytest.mark.parametrize(
     "failure",
     [
-        pytest.param("silent", marks=pytest.mark.slow),
+        "silent",
         pytest.param("refused", marks=pytest.mark.slow),
         pytest.param("cut", marks=pytest.mark.slow),
-        "slow",
+        pytest.param("slow", marks=pytest.mark.slow),
     ],
 )
 def test_a_worker_that_cannot_settle_stops_in_time(
