@@ -101,7 +101,8 @@ class Body:
     def refuse(self, error: ApiError) -> None:
         """Drop what was received and record the error. The response closes the connection."""
         self.kept.clear()
-        self.complete, self.refusal = False, error
+        room.taken -= self.charged
+        self.charged, self.complete, self.refusal = 0, False, error
 
 
 def has_body(scope: Scope) -> bool:
