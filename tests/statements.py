@@ -14,7 +14,7 @@ from django.db import connection
 
 # Statements that control transactions are not counted, because a test runs inside a transaction.
 CONTROL = re.compile(r'\s*"?(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE)\b', re.IGNORECASE)
-INSIDE = re.compile("-- ")  # how SQLite marks the work of FTS5 tables in its trace
+INSIDE = re.compile("-- ")  # in SQLite's trace, the start of a statement that FTS5 runs internally
 EMPTY = ' ""'  # a query that only checks whether the server still responds
 
 # Make PostgreSQL plan with indexes until the transaction ends, whatever its statistics say.

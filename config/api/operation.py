@@ -74,8 +74,8 @@ def operation(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Turn a viewset's method into an operation of the API.
 
-    The method receives the validated query and body (dicts with Python names), then the
-    remaining names from the path. It returns a value for `answer.write`, or an `Answer`.
+    The method receives the validated query and body (dicts with Python names), then the remaining
+    path parameters as keyword arguments. It returns a value for `answer.write`, or an `Answer`.
     With `partial`, the body's dict has only the fields that were sent. Specification: Endpoints.
     """
 

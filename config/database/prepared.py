@@ -1,7 +1,7 @@
 """Statements that are compiled once and run many times.
 
-Building and compiling a queryset costs far more than running it. `prepared` takes a function that
-builds a queryset, calls it once, and keeps the compiled statement for all later runs:
+Building and compiling a queryset costs far more than running it. Pass `prepared` a function that
+builds a queryset. The first run calls the function, and later runs use the compiled statement:
 
     CHATBOT = prepared(lambda: Chatbot.objects.filter(pk=Given("id", UUIDField())))
 

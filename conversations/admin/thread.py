@@ -60,7 +60,7 @@ def polled_threads(request: HttpRequest) -> ThreadQuerySet:
 
 
 class ThreadDetailAdmin(ScopedAdmin):
-    """A thread's page, with its messages as bubbles and a box for the answer."""
+    """A thread's page, with its messages as bubbles and a reply box."""
 
     def get_urls(self) -> list[URLPattern]:
         """Add the routes that the page's buttons and its script call."""
