@@ -1,4 +1,4 @@
-"""The floor's rate-limit counters. Each call of `count` increments two of them.
+"""The floor's rate-limit counters. Each call to `count` increments two of them.
 
 In Redis, one EVALSHA increments both counters. Without Redis, a dict under a lock holds them.
 """
