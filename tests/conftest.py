@@ -121,7 +121,7 @@ class Api:
 
 
 def caller(user: Any) -> Api:
-    """Issue a key for a user. Returns a caller that uses the key."""
+    """Issue a key for a user. Returns an API client that uses the key."""
     with out_of_trail():
         return Api(keys.issue(user)[1])
 

@@ -28,7 +28,7 @@ Post = Callable[..., requests.Response]
 
 SLOTS = 512  # a worker's slots (its threads); also the default of WORKER_CONCURRENCY
 POOL = 32  # threads in each comparison pool; a pool with more threads is slower
-LEAST = 0.025  # seconds; ratios treat shorter times as this long, because they vary by chance
+LEAST = 0.025  # seconds; in ratios, shorter times count as this long, because they are mostly noise
 
 
 @contextmanager

@@ -23,7 +23,7 @@ MODEL_SECONDS = 5.0
 # Twice the number of concurrent replies, because at most four fifths of a process's threads may
 # wait for models
 THREADS = str(IN_FLIGHT * 2)
-LEAST = 0.005  # seconds; ratios treat shorter times as this long, because they vary by chance
+LEAST = 0.005  # seconds; in ratios, shorter times count as this long, because they are mostly noise
 PAUSE = 0.02  # seconds between two reads
 SENDERS = 16
 

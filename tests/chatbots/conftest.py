@@ -30,7 +30,7 @@ def here_v0(chatbot: Chatbot) -> str:
 
 
 def member(account: Account, **fields: Any) -> Api:
-    """Create a member of an account. Returns a caller with this person's key."""
+    """Create a member of an account. Returns an API client with this person's key."""
     return caller(MembershipFactory(account=account, **fields).user)
 
 

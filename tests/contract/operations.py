@@ -136,7 +136,7 @@ def call(who: Api, operation: Operation, ids: dict[str, str]) -> Any:
 
 
 def member(chatbot: Chatbot, *, added: bool = False, **fields: Any) -> Api:
-    """Create a member of the chatbot's account. Returns a caller with the member's key."""
+    """Create a member of the chatbot's account. Returns an API client with the member's key."""
     membership = MembershipFactory(account=chatbot.account, **fields)
     if added:
         ChatbotMemberFactory(chatbot=chatbot, user=membership.user)

@@ -3,9 +3,9 @@
 The failures since the last success are counted, and the first of them sets `failing_since`. An
 attempt that was sent to an earlier URL is ignored, because that URL may belong to another receiver.
 
-Successes raise the limit on attempts in flight, up to MOST, and a timeout halves it. The limit
-rises by about one in the time that its attempts take. It does not rise faster, because an
-overloaded receiver shows this only by timeouts, which come late.
+Successes raise the limit on attempts in flight, up to MOST, and a timeout halves it. While as many
+attempts run as the limit allows, it rises by about one in the time that one attempt takes. It does
+not rise faster, because an overloaded receiver shows this only by timeouts, which come late.
 """
 
 from collections.abc import Iterable, Sequence

@@ -61,7 +61,7 @@ def ids(chatbot: Chatbot) -> dict[str, Any]:
 
 
 def member(chatbot: Chatbot, *, added: bool = False, **fields: Any) -> Api:
-    """Create a member of the chatbot's account. Returns a caller with this person's key."""
+    """Create a member of the chatbot's account. Returns an API client with this person's key."""
     membership = MembershipFactory(account=chatbot.account, **fields)
     if added:
         ChatbotMemberFactory(chatbot=chatbot, user=membership.user)
