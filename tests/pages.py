@@ -10,8 +10,8 @@ from django.test import Client
 class Fields(HTMLParser):
     """Collects the names and values of fields.
 
-    Submit buttons and unchecked boxes are left out. The fields of the blank row (`__prefix__`) that
-    a formset copies to add rows are left out, too.
+    Submit buttons, unchecked boxes and the fields of a formset's empty form (`__prefix__`) are left
+    out.
     """
 
     def __init__(self) -> None:

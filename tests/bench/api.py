@@ -88,7 +88,7 @@ def check(call: Call, mine: list[bytes], other: list[bytes]) -> None:
 
 
 def comparable(call: Call, body: bytes) -> Any:
-    """Parse a response. For a write, replace valid VARYING values with their fields' names."""
+    """Parse a response. For a write, replace each valid value of a VARYING field with its name."""
     return settled(orjson.loads(body)) if call.writes else orjson.loads(body)
 
 

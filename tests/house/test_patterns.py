@@ -88,7 +88,7 @@ def text_of(attack: tuple[str, str, str], size: int) -> str:
 
 
 def is_suspect(use: Use, attack: tuple[str, str, str], size: int, taken: float) -> bool:
-    """Return whether an attack was slow twice, because one slow run may be due to chance."""
+    """Repeat a slow attack. Returns whether it is slow again: one slow run may be chance."""
     return taken > SUSPECT and seconds(use, text_of(attack, size)) > SUSPECT
 
 

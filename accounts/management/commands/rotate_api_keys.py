@@ -13,7 +13,10 @@ from config.runtime.commands import RecordCommand, Records, find, identifier, pr
 
 
 def chosen(user: str | None, account: UUID | None) -> ApiKeyQuerySet:
-    """Return a person's keys, the keys of an account's people, or all keys. Raises CommandError."""
+    """Return a person's keys, the keys with which people use an account, or all keys.
+
+    Raises CommandError.
+    """
     if user is not None:  # an empty value must not select all keys
         return ApiKey.objects.filter(user=find(User.objects.all(), email__lower=user.lower()))
     if account is not None:
