@@ -81,8 +81,8 @@ class Table:
 def reading() -> Iterator[None]:
     """Make PostgreSQL use indexes to read a span. Otherwise, it may read the whole table.
 
-    On PostgreSQL, this is a transaction in which each statement sees everything that was committed
-    before it began. On SQLite, no transaction is used, because it would block other writers.
+    On PostgreSQL, this is a transaction in which each statement sees everything committed before
+    that statement began. On SQLite, no transaction is used, because it would block other writers.
     """
     if connection.vendor != "postgresql":
         yield

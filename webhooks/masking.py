@@ -12,7 +12,7 @@ def mask(secret: str) -> str:
 
 
 def hide(text: str, secret: str) -> str:
-    """Mask a secret in a string, even if it is escaped as JSON, or cut off by the string's end."""
+    """Mask a secret in a string, even if it is JSON-escaped, or cut off at the string's end."""
     quoted = json.dumps(secret)[1:-1]
     for form in (secret, quoted, quoted.replace("/", r"\/")):
         text = text.replace(form, mask(secret))

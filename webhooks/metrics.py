@@ -1,8 +1,8 @@
 """Measure the queue of deliveries, at a bounded cost.
 
 The counts are read from indexes, at most MOST entries of each index. A first attempt is due as soon
-as its row exists, so the column `position` shows which first attempt has been due for the longest
-time and which ones are late.
+as its delivery is stored, so the column `position` shows which first attempt has been due for the
+longest time and which ones are late.
 """
 
 from contextlib import nullcontext

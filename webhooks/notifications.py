@@ -52,7 +52,7 @@ def tell_owners() -> None:
 
 
 def tell_that_it_fails(endpoint: Endpoint) -> None:
-    """Tell the owner by email that an endpoint keeps failing, in the caller's transaction."""
+    """In the caller's transaction, email the owner that an endpoint keeps failing."""
     since = in_utc(endpoint.failing_since)
     tell_owner(
         endpoint.chatbot.account,
@@ -70,7 +70,7 @@ def tell_that_it_fails(endpoint: Endpoint) -> None:
 
 
 def tell_that_it_works(endpoint: Endpoint) -> None:
-    """Tell the owner by email that an endpoint works again, in the caller's transaction."""
+    """In the caller's transaction, email the owner that an endpoint works again."""
     tell_owner(
         endpoint.chatbot.account,
         subject=f"{endpoint.chatbot.name}: the webhook works again",

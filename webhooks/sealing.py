@@ -1,4 +1,4 @@
-"""Encrypt stored secrets with the newest of ENCRYPTION_KEYS, and decrypt them with any of them."""
+"""Encrypt secrets with the newest of ENCRYPTION_KEYS, and decrypt them with any of these keys."""
 
 from functools import lru_cache
 

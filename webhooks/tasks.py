@@ -33,7 +33,8 @@ def deliver(claim: str, delivery_id: str) -> None:
     """
     claimed = Claimed(UUID(delivery_id), UUID(claim))
     if not settings.SENDING:
-        # Only a task from the broker gets here: workers claim no deliveries while sending is off.
+        # Only a task sent through the broker gets here, because a worker claims no deliveries while
+        # sending is off.
         claims.release([claimed])
         return
     try:

@@ -90,7 +90,7 @@ class FollowUpInline(PagedInline):
 
 
 class MemberForm(ConflictForm):
-    """A person and their role on the bot. Once the row is saved, only the role can be changed."""
+    """A person and their role in the bot. Once the row is saved, only the role can be changed."""
 
     class Meta:
         model = ChatbotMember

@@ -89,7 +89,7 @@ class LlmModelAdmin(SharedRows):
 
     @with_row("change")
     def make_default_view(self, request: HttpRequest, model: LlmModel) -> HttpResponse:
-        """Make the model the default for bots that have no active one."""
+        """Make the model the default for bots that have no active model."""
         make_default(model)
         self.log_change(request, model, "Made the default.")
         messages.success(request, f"{model} is now the default")

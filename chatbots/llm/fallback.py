@@ -1,9 +1,9 @@
 """Ask a language model for the next message in a conversation, and fall back to other models.
 
 If a model fails, its `next_model` is asked. A model that failed SKIPPED_AFTER times in a row is
-skipped for SKIPPED_FOR. After that, one reply per SKIPPED_FOR tries the model again, and all other
-replies skip it until an attempt succeeds. The last model is never skipped, because no other is left
-to ask. The state is stored in the models' rows, so all processes share it.
+skipped for SKIPPED_FOR. After that, it is tried again for one reply per SKIPPED_FOR, and skipped
+for all others until it succeeds. The last model is never skipped, because no other is left to ask.
+The state is stored in the models' rows, so all processes share it.
 """
 
 import time

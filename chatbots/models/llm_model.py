@@ -106,8 +106,8 @@ class LlmModel(VersionedRow, Row):
     def delete(self, *args: Any, **options: Any) -> tuple[int, dict[str, int]]:
         """Delete the model unless it is the default or in use. Raises ProtectedError.
 
-        Foreign keys to models are DO_NOTHING, so Django reads no referring rows, and the database
-        rejects a deletion that passes this check because of a race.
+        Foreign keys to models are DO_NOTHING, so Django reads no referring rows. If a race lets a
+        deletion pass this check, the database rejects it.
         """
         if reason := self.reason_to_keep():
             raise models.ProtectedError(reason, {self})

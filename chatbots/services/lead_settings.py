@@ -15,7 +15,7 @@ FoundT = TypeVar("FoundT")
 
 
 def first(rows: Sequence[FoundT]) -> FoundT:
-    """Return the only item of `rows`, a chatbot's lead settings. Raises NotFound if it is empty.
+    """Return the only item of `rows`, a chatbot's lead settings. Raises NotFound if there is none.
 
     Open point: lead-repeat.
     """

@@ -11,7 +11,7 @@ from config.database.trail import update_rows
 
 
 def make_default(model: LlmModel) -> None:
-    """Make a model active and the default for bots that have no active one."""
+    """Make a model active, and the default for bots that have no active model."""
     with transaction.atomic():
         # A concurrent call waits here, and then sees the default that this call has set.
         list(LlmModel.objects.order_by("pk").select_for_update(no_key=True).values_list("pk"))

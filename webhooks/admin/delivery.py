@@ -113,7 +113,7 @@ class DeliveryAdmin(
     # Any: a delivery annotated with `read_at`
     @admin.display(description="next attempt")
     def next_attempt(self, delivery: Any) -> object:
-        """Show a countdown to the next attempt, "none", or that it is under way or held."""
+        """Show a countdown to the next attempt, or "under way", "none" or HELD_NOW."""
         if delivery.claim:
             return "under way"
         if delivery.due_at is None:

@@ -229,7 +229,7 @@ def since(time: datetime | None) -> dict[str, datetime]:
 
 
 def narrowed(given: dict[str, str]) -> dict[str, Any] | None:
-    """Return the condition on the response class or on the state that the filters imply.
+    """Return the condition that the filters imply on the response class or on the state.
 
     Both columns have an index. Returns None if the filters imply no such condition.
     """

@@ -167,7 +167,7 @@ class DeliveryPageAdmin(ScopedAdmin):
     """A delivery with its attempts, and the button that retries it."""
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the routes of the retry button and of the page's updates, which a script polls."""
+        """Add the route of the retry button, and the one that a script polls for updates."""
         routes = row_routes(self, retry=require_POST(self.retry_view), news=self.news_view)
         return [*routes, *super().get_urls()]
 

@@ -256,8 +256,8 @@ class EndpointPageAdmin(ScopedAdmin):
         """Ask for confirmation, then replace the secret and show the new one once.
 
         Submitting the form twice replaces the secret only once. While the secret is new, the page
-        omits the form and names the user who set it, in case the browser's Back button led to this
-        page.
+        omits the form and names the person or command that set the secret, in case the browser's
+        Back button led to this page.
         """
         endpoint = self.writable_endpoint(request, chatbot_id)
         chatbot = endpoint.chatbot

@@ -49,7 +49,7 @@ class Times:
 
 
 def response_times(endpoint: Endpoint) -> Times:
-    """Compute the figures from at most LOOKED_AT deliveries, the newest of the last 24 hours."""
+    """Compute the response times of at most LOOKED_AT deliveries, the newest of the last day."""
     rows = Delivery.objects.filter(
         chatbot=endpoint.chatbot_id, created_at__gte=timezone.now() - ONE_DAY, is_test=False
     )

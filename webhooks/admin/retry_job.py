@@ -168,7 +168,7 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
         return f"{job.retried or 0:,} of {figure(job.expected)}"
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the routes of the buttons and of the page's updates, which a script polls."""
+        """Add the routes of the buttons, and the one that a script polls for updates."""
         routes = row_routes(
             self,
             stop=require_POST(self.stop_view),

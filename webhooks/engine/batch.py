@@ -30,10 +30,10 @@ class Write(Protocol[Item, Answer]):
 class Batch(Generic[Item, Answer]):
     """A thread that writes the items that many other threads submit.
 
-    `write` takes a list of items, and returns an answer or an error for each, in order. It runs in
-    the writer's thread and on the writer's database connection, which is closed when no items are
-    waiting. If it times out waiting for a locked row, it is called again with `leave_locked`, which
-    skips all locked rows. The other items therefore wait only once, however many rows are locked.
+    `write` takes a list of items, and returns an answer or an error for each, in order. The
+    thread calls it on its own database connection, which is closed when no items are waiting. If
+    `write` times out waiting for a locked row, it is called again with `leave_locked`, which skips
+    all locked rows. The other items therefore wait only once, however many rows are locked.
 
     The thread waits up to `patience` seconds for more items, because writing many items costs
     little more than writing one. If the thread cannot be started, the submitting thread writes the

@@ -5,7 +5,7 @@ the database nor a clock. It never skips an attempt, because the schedule is par
 with receivers. Instead, three rules keep slots free for healthy endpoints:
 
 1. Each endpoint has a limit on its attempts in flight, across all workers (see `health`).
-2. Slow endpoints (deleted, never tried, or timed out at the last attempt) share at most half of a
+2. Slow endpoints (deleted, never tried, or timed out on the last attempt) share at most half of a
    worker's slots, but at least one. An endpoint that already holds more slots than are still free
    gets no further slot, whether it is slow or not.
 3. The account with the fewest attempts in flight on this worker goes first and, within that
@@ -41,7 +41,7 @@ class Candidate:
 
 @dataclass(slots=True)
 class Waiting:
-    """An endpoint (identified by its chatbot) and its due deliveries, in starting order."""
+    """An endpoint (identified by its chatbot) and its due deliveries, in the order they start."""
 
     chatbot_id: UUID
     account_id: UUID

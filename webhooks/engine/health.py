@@ -5,7 +5,7 @@ attempt that was sent to an earlier URL is ignored, because that URL may belong 
 
 Successes raise the limit on attempts in flight, up to MOST, and a timeout halves it. While as many
 attempts run as the limit allows, it rises by about one in the time that one attempt takes. It does
-not rise faster, because an overloaded receiver shows this only by timeouts, which come late.
+not rise faster, because the only sign of an overloaded receiver is timeouts, which come late.
 """
 
 from collections.abc import Iterable, Sequence

@@ -80,9 +80,9 @@ WHERE d.claimed_by > '' AND d.claimed_by = %s AND d.claim IS NOT NULL
 GROUP BY d.chatbot_id, d.account_id, slow
 """  # noqa: S608 - our own constants only
 
-# Make PostgreSQL read rows in index order until the transaction ends. PostgreSQL's
-# statistics about claimed and waiting rows are always out of date: it may estimate a tenth of the
-# table where there are a handful of rows, or one row where there are thousands to sort.
+# Make PostgreSQL read rows in index order until the transaction ends. Its statistics about claimed
+# and waiting rows are always out of date: it may estimate a tenth of the table where there are a
+# handful of rows, or one row where there are thousands to sort.
 KEEP_TO_INDEXES = """
 SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
        set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),

@@ -20,7 +20,7 @@ from webhooks.models.delivery import State
 from webhooks.models.reason import Refusal
 
 # Includes the condition of the index `delivery_claimed` (`claimed_by > ''`), because the database
-# uses this index only for queries that include it
+# uses this index only for queries that include its condition
 HELD = Q(claimed_by__gt="", claim__isnull=False)
 BATCH = 1_000  # deliveries given up in one transaction
 INTERRUPTIONS = 3  # interruptions after which the delivery itself is assumed to be their cause

@@ -110,7 +110,7 @@ def settle(work: Work, result: Result) -> bool:
     """Record the result of an attempt. Returns False if the claim no longer holds.
 
     Retries while a row is locked or the database is unavailable. Once the claim has expired, raises
-    the database error, except during an outage if the worker has not been asked to stop.
+    the database error, but during an outage only if the worker has been asked to stop.
     """
     return _insist(work, lambda: _settle((work, result)))
 

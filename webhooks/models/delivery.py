@@ -78,7 +78,7 @@ def generated(
     """Declare a column that the database computes from other columns of the row.
 
     The engine finds a chatbot's rows only through `waiting_of` and `running_of`, each of which has
-    one index, so outdated statistics do not change the engine's plans.
+    one index, so outdated statistics do not change its query plans.
     """
     return models.GeneratedField(
         expression=models.Case(*cases, default=default), output_field=output, db_persist=True

@@ -35,7 +35,7 @@ class Endpoint(Row):
     timed_out = models.BooleanField(default=False, editable=False)  # the last attempt timed out
     # Limit on attempts in flight, rounded down: raised by successes and halved by timeouts
     attempts_limit = models.FloatField(default=FIRST_LIMIT, editable=False)
-    # When the owner was notified that the endpoint is failing; null once it works or has a new URL
+    # When the owner was emailed about the failure; cleared by the recovery email and by a new URL
     owner_told_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:

@@ -1,4 +1,4 @@
-"""The certificate of `webhook_sink` and its authority, which are valid only for this machine.
+"""The certificates of `webhook_sink` and of its authority, valid only for this machine.
 
 Both certificates are kept in one folder. The authority's key is discarded as soon as it has
 signed the server's certificate, so a client that trusts the authority trusts only this certificate.

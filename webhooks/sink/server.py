@@ -155,7 +155,7 @@ class Sink(ThreadingTCPServer):
                 self.happened.put(Mishap(advice))
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore disconnects by callers, which are expected when the sink fails on purpose."""
+        """Ignore disconnects, which are expected when the sink fails on purpose."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 

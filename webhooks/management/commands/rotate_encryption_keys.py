@@ -11,7 +11,7 @@ from webhooks.services.encryption import rotate
 
 class Command(RecordCommand):
     help = (
-        "Encrypt every stored secret with the first key of ENCRYPTION_KEYS, the newest. The "
+        "Encrypt every stored secret with the newest key, the first of ENCRYPTION_KEYS. The "
         "command can be interrupted and run again. Afterwards, the other keys can be removed."
     )
 
