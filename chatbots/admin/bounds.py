@@ -15,7 +15,7 @@ class BoundedFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]  # gene
     """
 
     def add_fields(self, form: Any, index: int | None) -> None:
-        """Leave the check of each new row to `clean`, which also counts the deleted rows."""
+        """Leave the check of new rows to `clean`, which also takes deleted rows into account."""
         super().add_fields(form, index)
         form.instance.checks_room = False
 

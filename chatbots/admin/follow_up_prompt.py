@@ -17,7 +17,7 @@ class TypeField(forms.ChoiceField):
     widget = UnfoldAdminSelectWidget
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        """Return False, because only a script uses the choice, to show the fields of one type."""
+        """Return False, because the choice only tells a script which fields to show."""
         return False
 
 
