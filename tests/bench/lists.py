@@ -50,10 +50,10 @@ class Page:
 
 
 def fill(bots: list[Chatbot], foreign: Chatbot, count: int) -> None:
-    """Store half of the deliveries in the account, and the other half in another account.
+    """Store half of the deliveries in the bots' account, and the other half in another account.
 
-    1% of all deliveries, but at least SHOWN, are FAILED. They are all in the other account. Each
-    chatbot in the account has at least SHOWN deliveries.
+    1% of all deliveries, but at least SHOWN, are FAILED. They are all in the other account. Each of
+    `bots` has at least SHOWN deliveries.
     """
     columns = {"created_at": AGES[connection.vendor], "position": "s.n"}
     ended = {"state": "SUCCESS", "due_at": None, "attempts_count": 1, "last_code": 200}
@@ -66,7 +66,7 @@ def fill(bots: list[Chatbot], foreign: Chatbot, count: int) -> None:
 
 
 def talk(bots: list[Chatbot], foreign: Chatbot, messages: int) -> None:
-    """Store conversations, half of them in the account, and none of them waiting for a person."""
+    """Store conversations, half of them in the bots' account. None is waiting for a person."""
     for bot in [*bots, *[foreign] * len(bots)]:
         threads = max(messages // OF_THREAD // 2 // len(bots), SHOWN)
         bulk.copy(ThreadFactory(chatbot=bot), threads - 1, {"updated_at": bulk.later()})

@@ -198,7 +198,7 @@ def delays_of(sink: Sink, events: list[Delivery], *, a_second: float) -> list[fl
 
 
 def cpu_seconds(process: Process) -> float:
-    """Return the processor time of a process with all its threads, in seconds."""
+    """Return the processor time of a process, including all its threads, in seconds."""
     assert process.running
     stat = Path(f"/proc/{process.running.pid}/stat").read_text()
     user, system = stat.rpartition(")")[2].split()[11:13]

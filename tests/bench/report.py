@@ -106,7 +106,7 @@ def read() -> Stored:
 
 
 def write() -> None:
-    """Rewrite the chart and, on the page, the tables between their markers."""
+    """Rewrite the chart, and the tables between the markers in docs/benchmarks.md."""
     stored, text = read(), PAGE.read_text()
     for name, table in TABLES.items():
         lines = "\n".join(table(stored.get(name, {})))

@@ -72,7 +72,7 @@ def members(process: Process) -> list[Path]:
 
 
 def cpu_seconds(process: Process) -> float:
-    """Return the processor time of a server with all its processes, in seconds."""
+    """Return the processor time of a server and its processes, in seconds."""
     total = 0
     for entry in members(process):
         stat = (entry / "stat").read_text().rpartition(")")[2].split()

@@ -89,7 +89,7 @@ def ask(connection: Connection, request: bytes) -> tuple[float, bytes]:
 
 
 def begin(connections: Collection[Connection], spread: float) -> None:
-    """Send the first request of each connection, evenly distributed over `spread` seconds."""
+    """Send the first requests of all connections, spaced evenly over `spread` seconds."""
     began = time.perf_counter()
     for number, connection in enumerate(connections):
         if spread:
@@ -138,7 +138,7 @@ def load(
             note(heard, connection, *response, kept=kept)
             if now - began >= seconds or stopped():
                 waiting -= 1
-                poll.unregister(number)  # poll() would report the server's close after 30 s
+                poll.unregister(number)  # the server closes it after 30 s, which wakes poll()
             else:
                 connection.send()
     heard.seconds = time.perf_counter() - began

@@ -32,7 +32,7 @@ IN_SIGHT = """control => {
 
 
 def drag(handle: Locator, row: Locator, *, below: bool) -> None:
-    """Drag a handle to the upper or the lower half of a row with the mouse.
+    """With the mouse, drag a handle to the upper or lower half of a row.
 
     The handle and the row must be in view, because moving the mouse does not scroll.
     """

@@ -261,5 +261,5 @@ def test_a_text_that_is_cut_off_on_a_phone_ends_with_an_ellipsis(page: Page, sho
     for column in ("chatbot", "last_answer"):
         cell = page.locator(f"#result_list .field-{column}")
         assert cell.evaluate("cell => cell.scrollWidth > cell.clientWidth")
-        expect(cell).to_have_css("display", "block")  # in a flex box, no ellipsis is shown
+        expect(cell).to_have_css("display", "block")  # in a flex container, no ellipsis is shown
         expect(cell).to_have_css("text-overflow", "ellipsis")

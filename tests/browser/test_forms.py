@@ -110,7 +110,7 @@ def test_an_agent_whose_session_has_ended_signs_in_and_comes_back_to_the_convers
     device: Device, person: User, thread: Thread
 ) -> None:
     page = device.page
-    # A real poll could find that the session has ended before the form is submitted
+    # A real poll could notice, before the form is submitted, that the session has ended
     page.route(re.compile("/messages/"), lambda route: route.fulfill(status=304))
     page.goto(change_page(thread))
     notes = page.get_by_label("Notes")

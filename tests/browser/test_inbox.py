@@ -198,7 +198,7 @@ def test_a_thread_shows_new_messages_within_three_seconds(page: Page, thread: Th
     assert 0 < longest_wait(page) <= POLLED_WITHIN
 
 
-def test_polls_at_the_same_time_show_a_message_once(page: Page, thread: Thread) -> None:
+def test_concurrent_polls_show_a_message_once(page: Page, thread: Thread) -> None:
     page.goto(address(thread))
     page.wait_for_load_state()
     history.append(Thread.objects.get(pk=thread.pk), MessageType.USER_MESSAGE, "Hello?")

@@ -24,7 +24,7 @@ def password(page: Page, person: User) -> None:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """The clock that the rate limits read, which stands still until a test moves it."""
+    """The rate limits' clock, which stands still until a test advances it."""
     clock = SimpleNamespace(now=time.time(), monotonic=time.monotonic, sleep=time.sleep)
     clock.time = lambda: clock.now
     monkeypatch.setattr("config.api.limits.time", clock)

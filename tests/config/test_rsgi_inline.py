@@ -1,4 +1,4 @@
-"""The thread that takes requests leaves any that it cannot answer itself to other threads."""
+"""The thread that takes requests passes any that it cannot answer itself to another thread."""
 
 from pathlib import Path
 

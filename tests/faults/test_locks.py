@@ -51,7 +51,7 @@ claims.claim("77", slots=8)
 BROKEN, TAKEN = Result(outcome=Outcome(1, 503)), Result(outcome=Outcome(1, 200))
 
 
-def test_a_worker_halted_within_a_claim_does_not_stop_the_others_for_long(
+def test_a_worker_halted_during_a_claim_does_not_stop_the_others_for_long(
     receiver: Receiver, endpoint: Endpoint
 ) -> None:
     with Worker() as worker:

@@ -120,7 +120,7 @@ def test_a_web_process_that_is_asked_to_stop_finishes_its_sends(
         sent = caller.send(web)
         wait_until(lambda: model.arrivals, told=web.said)
         web.signal(signal.SIGTERM)
-        wait_until(lambda: not web.answers(), told=web.said)  # web no longer accepts connections
+        wait_until(lambda: not web.answers(), told=web.said)  # it no longer accepts connections
         model.ready.set()
         assert sent.result(PATIENCE).json()["data"]["messages"][1]["content"] == "First."
         assert web.wait() == 0

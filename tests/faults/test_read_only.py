@@ -57,7 +57,7 @@ def promote(ground: Ground) -> None:
 
 
 def refuse_writes(ground: Ground) -> None:
-    """Refuse writes in all sessions, as a server whose disk is almost full does in some clouds."""
+    """Refuse writes in all sessions, as some cloud providers do when a disk is almost full."""
     server = "ALTER SYSTEM SET default_transaction_read_only = on"
     tell(ground, server, "SELECT pg_reload_conf()")
     # The server tells its running sessions about the change before it accepts a new session.
@@ -89,7 +89,7 @@ def accept_writes(ground: Ground) -> None:
             refuse_writes,
             accept_writes,
             PAST_LEASE,
-            id="server that is read-only for long",
+            id="server that stays read-only",
             marks=pytest.mark.slow,
         ),
     ],

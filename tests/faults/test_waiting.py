@@ -23,7 +23,7 @@ from tests.servers.processes import Web, wait_until
 
 pytestmark = [pytest.mark.proves("Threads and messages"), pytest.mark.django_db(transaction=True)]
 
-WAITING = 60  # messages that wait at the same time
+WAITING = 60  # concurrent sends that wait for the model
 LONG = 300  # seconds that a model hangs
 SOON = 60  # seconds that a request without a model call may take, even on a busy machine
 
@@ -115,13 +115,13 @@ def test_embedded_reads_and_changes_do_not_wait_for_a_thread_that_a_send_occupie
         assert senders.join() == [200]
 
 
-SENDS = 200  # messages that are sent at the same time, four for each thread of the process
+SENDS = 200  # concurrent sends, four for each thread of the process
 ONE = {"WEB_WORKERS": "1", "WEB_THREADS": "50", "RATE_LIMIT_IP": "off", "RATE_LIMIT_USER": "off"}
-PLACES = 20  # replies that one account may await at the same time, with 50 threads
+PLACES = 20  # concurrent replies that one account may wait for, with 50 threads
 
 
 class Senders:
-    """Threads that send one message each, all at the same time, and collect the responses."""
+    """Concurrent threads that send one message each, and collect the responses."""
 
     def __init__(self, address: str, api: Api, count: int, **headers: str) -> None:
         self.answers: list[requests.Response] = []

@@ -1,8 +1,8 @@
 """Kill a process under test at a crash point: after a certain SQL statement or after its commit.
 
-The process reads the crash point from TEST_CRASH_POINT, as `name`, or as `name:n` to die only when
-it reaches the point for the nth time. Django's execute wrappers see every statement, so the product
-needs no code for this.
+The process reads the crash point from TEST_CRASH_POINT. With `name`, it dies as soon as it reaches
+the point. With `name:n`, it dies when it reaches the point for the nth time. Django's execute
+wrappers see every statement, so the service needs no code for this.
 """
 
 import itertools

@@ -42,8 +42,8 @@ class Plan(NamedTuple):
 class Forked:
     """A Python process in its own session, with part of the interface of subprocess.Popen.
 
-    `command` consists of the interpreter's arguments: a script's path or -m and a module, followed
-    by their arguments, or -c and a program. `stdin` is a file descriptor, and `open_files` is the
+    `command` holds the interpreter's arguments: a script's path and its arguments, -m with a module
+    and its arguments, or -c with a program. `stdin` is a file descriptor, and `open_files` is the
     soft limit on open files.
     """
 

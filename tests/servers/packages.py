@@ -1,7 +1,8 @@
 """Import the service's packages, so that processes forked afterwards need not import them.
 
-Modules that read Django's settings or the environment when they are imported are not listed. Each
-forked process imports such modules itself. For example, prometheus_client reads the environment.
+Modules that read Django's settings or the environment when they are imported are not listed.
+An example is prometheus_client, which reads the environment. Each forked process imports such
+modules itself.
 """
 
 import gc

@@ -1,4 +1,4 @@
-"""A proxy in front of a test server, which can make the server appear to fail."""
+"""A proxy that can make the test server behind it appear to fail."""
 
 import contextlib
 import socket

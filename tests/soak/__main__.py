@@ -1,8 +1,8 @@
 """Prove that nothing is lost: `python -m tests.soak [deliveries | replies | models] [--servers]`.
 
-Runs the service on the embedded default and on its own PostgreSQL and Redis servers. Sends messages
-through the API while parts of the service or a model fail, and checks that no webhook or reply is
-missing.
+Runs the service on the embedded default, and on PostgreSQL and Redis servers that the soak starts.
+Sends messages through the API while parts of the service or a model fail, and checks that no
+webhook or reply is missing.
 """
 
 # ruff: noqa: E402, I001, T201 - the environment is set before Django reads it; this command prints

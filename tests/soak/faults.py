@@ -48,8 +48,8 @@ DEATHS = {KILLED, *CRASHES}
 # These may delay work
 STOPS = {*CUTS, HALTED, "worker stopped", "redis killed", "redis restarted", AWAY}
 STOPPED_WITHIN = 60.0  # seconds that a process may take to stop
-# A crash point is an SQL statement after which a worker kills itself (tests/servers/crash.py). A
-# worker that does not reach its crash point within this many seconds is killed.
+# A worker kills itself at a crash point, after an SQL statement or its commit (see
+# tests/servers/crash.py). If it does not reach the point within this many seconds, it is killed.
 REACHED_WITHIN = 60.0
 
 
@@ -80,7 +80,7 @@ def kinds_of(ground: Ground, *, count: int, seed: int) -> list[str]:
     """Draw the kinds of `count` faults: each weighted kind once, and the rest by weight.
 
     Of every 100 faults, one halts a worker for longer than its lease. On servers, one of every 200
-    stops Redis for AWAY_FOR.
+    stops Redis for AWAY_FOR seconds.
     """
     rng = random.Random(f"{seed}/kinds")
     weights = WEIGHTS | (OF_SERVERS if ground.postgres else {})

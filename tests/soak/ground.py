@@ -1,4 +1,4 @@
-"""The installation that a soak test runs on, whose processes can be killed."""
+"""The installation that a soak test runs on. Its processes can be killed."""
 
 import json
 import shutil

@@ -125,8 +125,9 @@ def run(ground: Ground, *, faults: int, ceiling: float) -> dict[str, Any]:
     return report(ground, visitors, first.met) | {"seconds": round(time.monotonic() - began, 1)}
 
 
+# Any: JSON
 def report(ground: Ground, visitors: Visitors, met: dict[str, str]) -> dict[str, Any]:
-    """Return the report: replies, faults, missed replies and violated rules. Any: JSON."""
+    """Return the report: replies, faults, missed replies and violated rules."""
     missed: Counter[str] = Counter()
     slowest = 0.0
     for content, fault in met.items():

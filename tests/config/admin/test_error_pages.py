@@ -54,7 +54,7 @@ def test_an_error_in_the_admin_is_a_page(client: Client, thread: Thread) -> None
     assert is_page(client.get("/admin/", headers={"Host": "example.org"}), 400)
 
 
-def test_an_error_of_the_invitation_page_is_a_page_with_a_link_back(db: None) -> None:
+def test_an_error_on_the_invitation_page_is_a_page_with_a_link_back(db: None) -> None:
     strict = Client(enforce_csrf_checks=True)
     address = "/invitation?token=abc"
     origin = {"Referer": f"http://testserver{address}", "Host": "testserver"}

@@ -10,7 +10,7 @@ from tests.pages import submit
 
 
 @pytest.mark.parametrize("text", ["one\ntwo\n\nthree", "one"])
-def test_line_breaks_of_browsers_are_not_a_change(chatbot: Chatbot, text: str) -> None:
+def test_browser_line_breaks_are_not_a_change(chatbot: Chatbot, text: str) -> None:
     row = InstructionFactory(chatbot=chatbot, instruction=text)
     address = reverse("admin:chatbots_instruction_change", args=[row.pk])
     answer = submit(signed_in(superuser()), address, instruction=text.replace("\n", "\r\n"))

@@ -62,7 +62,7 @@ def test_exactly_the_allowed_number_of_concurrent_requests_passes(api: Api, limi
 
 
 def minutes(key: object, begun: float, ended: float) -> int:
-    """Count the one-minute windows that a key has between two times.
+    """Count a key's one-minute windows between two times.
 
     Each key's windows have their own offset within the minute, and end on a whole second.
     """

@@ -44,7 +44,7 @@ def add(counters: Counters, name: str, amount: int, *, seconds: int) -> int:
 
 
 class SlowlyRead(dict[str, int]):
-    """A dict that lets other threads run between the reading and the writing of a value."""
+    """A dict that lets other threads run between reading and writing a value."""
 
     def get(self, name: str, default: Any = None) -> Any:
         value = super().get(name, default)

@@ -87,7 +87,7 @@ def test_every_read_uses_only_prepared_statements(
     api: Api, chatbot: Chatbot, read: Operation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = ids_of(chatbot)
-    # The first request with a key records its use, a write that waits for the disk.
+    # The first request with a key records the key's use, and this write waits for the disk.
     api.get("/v1/chatbots")
     monkeypatch.setattr(connection, "inline", True)
     monkeypatch.setattr(inline, "until", time.monotonic() + PATIENCE)

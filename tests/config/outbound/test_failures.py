@@ -150,7 +150,7 @@ def test_the_search_for_a_shortage_ends_in_a_cycle_of_errors() -> None:
 @pytest.mark.parametrize(
     ("code", "its_class"), [(200, 2), (399, 3), (400, 4), (599, 5), (600, 5), (999, 5)]
 )
-def test_a_status_code_that_http_does_not_define_counts_as_an_error_of_the_server(
+def test_a_status_code_that_http_does_not_define_counts_as_a_server_error(
     code: int, its_class: int
 ) -> None:
     assert class_of(code) == its_class

@@ -24,7 +24,7 @@ pytestmark = [
 
 @pytest.fixture
 def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
-    """Return a proxy through which a worker's lock connects to the test database."""
+    """Return a proxy between the test database and the connection that holds a worker's lock."""
     with Proxy(urlsplit(os.environ["TEST_DATABASE_URL"]).port or 5432) as proxy:
         there = connection.get_connection_params() | {"host": "127.0.0.1", "port": proxy.port}
         through = SimpleNamespace(get_connection_params=lambda: there)
@@ -76,7 +76,7 @@ def test_a_worker_that_cannot_take_its_lock_never_counts_as_holding_it(
     life.hold()
 
 
-def test_a_worker_without_threads_reports_the_lost_lock_as_an_error_of_the_database(
+def test_a_worker_without_threads_reports_the_lost_lock_as_a_database_error(
     proxy: Proxy,
 ) -> None:
     """Any other error would end the dispatcher."""

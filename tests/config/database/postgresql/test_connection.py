@@ -253,7 +253,7 @@ def test_statements_that_are_no_longer_valid_close_the_connection(
 def test_a_server_that_accepts_no_writes_closes_the_connection(
     connection: Connection, runs: Callable[[Connection, str], object]
 ) -> None:
-    """The pool then opens a new connection, which may lead to the new primary after failover."""
+    """The pool then opens a new connection, which may reach the new primary after a failover."""
     connection.execute("SET default_transaction_read_only = on")
     with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
         runs(connection, "CREATE TABLE other ()")
