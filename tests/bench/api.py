@@ -1,7 +1,7 @@
 """The speed of the API compared with the floor, in requests per second.
 
-The floor (tests/bench/floor) is a minimal implementation of the same requests. Each round measures
-both servers, and their order alternates.
+The floor (tests/bench/floor) is a minimal server that answers the same requests. Each round
+measures both servers, and their order alternates.
 """
 
 import logging

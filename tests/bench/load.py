@@ -1,4 +1,4 @@
-"""The load for delivery benchmarks: endpoints, events with realistic bodies, and statistics."""
+"""Helpers for delivery benchmarks: endpoints, events with realistic bodies, and statistics."""
 
 import math
 import time

@@ -27,7 +27,7 @@ HELD, SMALL = 64 * 1024 * 1024, 16 * 1024
 
 
 def server(timeout: int) -> Web:
-    """Return a web server without rate limits, in which bodies must arrive within the timeout."""
+    """Return a web server without rate limits. Bodies must arrive within the timeout."""
     limits = {"RATE_LIMIT_IP": "off", "RATE_LIMIT_USER": "off"}
     return Web(WEB_WORKERS="1", TEST_BODY_TIMEOUT=str(timeout), **limits)
 

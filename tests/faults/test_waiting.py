@@ -36,7 +36,7 @@ def model() -> Iterator[HeldModel]:
 
 @pytest.fixture
 def thread(chatbot: Chatbot, model: HeldModel) -> Thread:
-    """A thread of a chatbot whose model answers only when `model.ready` is set."""
+    """A thread of a chatbot whose model replies only once `model.ready` is set."""
     row = LlmModel.objects.create(provider="openai", title="Slow", base_url=model.base_url)
     GeneralSettings.objects.update(llm_model=row)
     return ThreadFactory(chatbot=chatbot)

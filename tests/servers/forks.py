@@ -26,7 +26,7 @@ CONTEXT.set_forkserver_preload(["tests.servers.packages"])
 
 
 class Plan(NamedTuple):
-    """The command, environment, input and limit on open files of a forked process.
+    """The command, environment, standard input and open-file limit of a forked process.
 
     Output is appended to the files `out` and `err`.
     """

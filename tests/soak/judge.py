@@ -19,7 +19,7 @@ TRIES = len(DELAYS) + 1
 HANG_UPS = ("close", "reset")
 TAKEN_OVER = 3.0  # seconds; limit for the median takeover, which takes about 2 s on an idle machine
 TO_START = 5.0  # seconds that a worker may take to start
-CONTINUES = 15.0  # seconds at the end of a Redis outage in which a request must arrive
+CONTINUES = 15.0  # seconds before the end of a Redis outage within which a request must arrive
 
 
 @dataclass(frozen=True)

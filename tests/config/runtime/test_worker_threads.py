@@ -1,4 +1,4 @@
-"""A worker's tasks: claims that are released because their tasks never begin, and errors."""
+"""A worker's tasks: errors, and the release of claims whose tasks never begin."""
 
 from typing import Any
 
