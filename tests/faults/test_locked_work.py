@@ -238,9 +238,7 @@ def test_a_stopping_worker_releases_its_other_claims(endpoint: Endpoint) -> None
     assert first.get().claim
 
 
-def test_a_worker_session_gives_up_waiting_for_a_lock(
-    endpoint: Endpoint, limits: None
-) -> None:
+def test_a_worker_session_gives_up_waiting_for_a_lock(endpoint: Endpoint, limits: None) -> None:
     rows = Endpoint.objects.filter(pk=endpoint.pk)
     with locked(rows):
         with pytest.raises(OperationalError) as raised:

@@ -1,7 +1,7 @@
 """Give each bot two models: `python -m tests.soak.two_models URL URL`.
 
 The first URL is the address of each bot's own model. The second URL is the address of a model that
-all bots share. It replies if the first model fails.
+all bots share. This model replies if the first one fails.
 """
 
 # ruff: noqa: E402, T201 - Django is set up before its models are imported; this command prints
