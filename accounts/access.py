@@ -90,7 +90,7 @@ def open_account(caller: Caller, account_id: str, action: Action) -> Opened:
 
 
 def read_accounts(caller: Caller) -> list[tuple[UUID, str, str]]:
-    """Read the id and name of each account that `accounts_of` selects, and the caller's role."""
+    """Read the id, the name and the caller's role for each account that `accounts_of` selects."""
     bound = caller.key_account is not None
     return MINE.rows(bound, person=caller.pk, key_account=caller.key_account)
 
@@ -117,7 +117,7 @@ def accounts_of(caller: Caller) -> "QuerySet[Any]":  # Any: an account with its 
 
 
 def accounts_of_given(bound: bool) -> "QuerySet[Any]":
-    """Build `accounts_of` for a prepared statement.
+    """Build the query of `accounts_of` for a prepared statement.
 
     Placeholders stand for the id of the person and, if `bound`, for the id of the key's account.
     """

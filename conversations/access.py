@@ -35,7 +35,7 @@ def given_thread() -> "QuerySet[Thread]":
 
 
 def messages() -> "QuerySet[Message]":
-    """Select all messages, which the calling code filters by a thread that it has already found."""
+    """Select all messages. The caller filters them by a thread that it has already found."""
     return Message.objects.all()
 
 

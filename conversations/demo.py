@@ -253,7 +253,7 @@ def account_record(account: Account, people: list[User], bots: list[Chatbot]) ->
 
 
 def scale_account() -> Record:
-    """Find or create the account that has a user of every role, and return its record."""
+    """Find or create the account that has a user in each role, and return its record."""
     account = account_of("Acme", "Scale", "owner@acme.example", "Olivia Owner")
     people = [
         account.owner,

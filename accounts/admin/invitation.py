@@ -46,10 +46,10 @@ class InvitationForm(StandingForm):
 
 
 class InvitationForms(PagedFormSet):
-    """Checks what no form of a new invitation can see: the other new invitations."""
+    """Checks new invitations against each other and against the account's email limit."""
 
     def clean(self) -> None:
-        """Reject repeated addresses, and more invitations than the account may send emails now."""
+        """Reject repeated addresses, and more invitations than the hourly email limit allows."""
         super().clean()
         changed = (form for form in self.extra_forms if form.has_changed())
         new = [form for form in changed if not form.cleaned_data.get(DELETION_FIELD_NAME)]

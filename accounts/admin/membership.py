@@ -72,7 +72,7 @@ class MembershipInline(PagedInline):
         return time_element(membership.user.last_login) if membership.user.last_login else "never"
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        """Fetch the people along with their memberships, and count their chatbots."""
+        """Fetch the people with their memberships, and count the chatbots they were added to."""
         bots = Q(user__chatbots__account=F("account"), user__chatbots__erased_at__isnull=True)
         rows = super().get_queryset(request).select_related("user", "account")
         return rows.annotate(

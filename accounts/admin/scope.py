@@ -112,8 +112,8 @@ def with_row(
     """Pass the view the row that the URL identifies, instead of the row's id.
 
     A row that the person may not see is reported as missing. Raises PermissionDenied if the person
-    lacks the named permission. The views of the webhook's page, and those that the pages of
-    conversations and deliveries poll, run their own checks instead of using this decorator.
+    lacks the named permission. The views of the webhook's page, and the views that conversation and
+    delivery pages poll, run their own checks instead.
     """
 
     def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:

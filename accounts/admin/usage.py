@@ -18,7 +18,7 @@ def used(usage: Usage) -> str:
 
 @admin.display(description="month")
 def month(usage: Usage) -> str:
-    """Show the month, which is stored as its first day, or nothing if the form has no row."""
+    """Show the month, or nothing if the form has no row. A month is stored as its first day."""
     return f"{usage.month:%B %Y}" if usage.month else ""
 
 

@@ -51,7 +51,10 @@ GROUPS = {"Agents": AGENTS, "Account admins": ACCOUNT_ADMINS}
 
 
 def make_groups(apps, schema_editor):
-    """Create the groups, and the permissions, which Django would add only after all migrations."""
+    """Create the groups and their permissions.
+
+    Django would create the permissions only after all migrations.
+    """
     ContentType = apps.get_model("contenttypes", "ContentType")
     Permission = apps.get_model("auth", "Permission")
     Group = apps.get_model("auth", "Group")

@@ -37,7 +37,10 @@ def account_of(row: Any) -> UUID | None:
 
 
 def name_of(row: Any) -> str:
-    """Return a row's name without email addresses, because entries outlive a person's deletion."""
+    """Return a row's name without email addresses.
+
+    Entries are kept when a person is deleted, so they must not contain the person's address.
+    """
     if not hasattr(row, "email") and not hasattr(row, "user"):
         return Truncator(masked(str(row))).chars(SHORT)
     person = row if hasattr(row, "is_staff") else getattr(row, "user", None)

@@ -24,7 +24,7 @@ from conversations.admin.menu import rows
 
 @dataclass(frozen=True)
 class Picked:
-    """The account or chatbot whose name or id the user typed, or why the text identifies none."""
+    """The account or chatbot that the user's text identifies, or an error message."""
 
     text: str = ""
     id: UUID | None = None

@@ -138,7 +138,7 @@ def failing_endpoints(request: HttpRequest) -> list[Failing]:
 
 
 def error_of(deliveries: dict[UUID, Delivery], *keys: UUID | None) -> str:
-    """Describe the last error of the first delivery found among the given ids."""
+    """Describe the last error of the first delivery in `keys` that still exists."""
     for key in keys:
         if key in deliveries:
             delivery = deliveries[key]

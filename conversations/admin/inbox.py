@@ -89,7 +89,7 @@ def conversations(count: int) -> str:
 
 
 class Inbox(ChatbotRows):
-    """The actions on selected threads, and the poll with which the page looks for changes."""
+    """The actions on selected threads, and the route that the page polls for changes."""
 
     actions = ("resolve_selected", "archive_selected", "mark_selected", "tag_selected")
 
@@ -269,7 +269,7 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
 
     @display(description="last words")
     def last_words(self, thread: Any) -> SafeString | str:
-        """Quote the message that `with_words` selected. Names any author but the visitor."""
+        """Quote the message that `with_words` chose. Names the author unless it is the visitor."""
         if thread.speaker is None:
             return "no message yet"
         words = truncatechars(thread.words, LAST_WORDS)

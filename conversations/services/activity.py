@@ -226,7 +226,7 @@ def stale_hours() -> list[tuple[datetime, tuple[str, ...]]]:
 
 
 def busy_hour(since: datetime) -> datetime | None:
-    """Return the first hour since a given time with a message, lead or delivery, or None."""
+    """Return the first hour since a given time that has a message, lead or delivery, if any."""
     firsts = (
         model._default_manager.filter(pk__gte=first_id_of(since))
         .order_by("pk")
@@ -248,7 +248,7 @@ def logged_since() -> datetime:
 
 
 def changed_hours(last_run: datetime) -> set[datetime]:
-    """Return the hours that have a delivery with an attempt since the last run."""
+    """Return the hours whose deliveries have been attempted since the last run."""
     since = last_run - CLOCKS_DIFFER - timedelta(seconds=settings.WEBHOOK_TIMEOUT)
     attempted = Attempt.objects.filter(
         pk__gte=first_id_of(since), delivery__gte=first_id_of(logged_since())

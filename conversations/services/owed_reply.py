@@ -1,10 +1,10 @@
 """Decide which process generates the reply to a visitor's message. Open point: reply-owed.
 
-A reply is owed as soon as the message is stored, and no longer owed once the reply is settled:
+A reply is owed as soon as its message is stored, and no longer owed once it is settled. The steps:
 
     record   the request that stores a message also claims the reply to it
     claim    a worker's dispatcher claims replies whose lease has expired
-    release  a worker that stops releases the claims whose tasks have not begun
+    release  a stopping worker releases the claims whose tasks have not begun
     confirm  the worker's task replaces the claim, so that a duplicate of the task does nothing
     take     a repeated request claims the reply that the first request did not finish
     settle   the reply or a draft has been stored, or no reply is wanted any longer

@@ -99,7 +99,7 @@ VISITORS = {"sqlite": SQLITE_VISITORS, "postgresql": POSTGRESQL_VISITORS}
 
 @dataclass
 class Hits:
-    """The threads that a search found, the messages that matched, and whether there are more."""
+    """The threads and messages that a search found, and whether there are more hits."""
 
     threads: set[UUID] = field(default_factory=set)
     messages: set[UUID] = field(default_factory=set)

@@ -13,7 +13,7 @@ from config.runtime.commands import RecordCommand, Records, find, identifier, pr
 
 
 def chosen(user: str | None, account: UUID | None) -> ApiKeyQuerySet:
-    """Return a person's keys, the keys with which people use an account, or all keys.
+    """Return a person's keys, the keys that give access to an account, or all keys.
 
     Raises CommandError.
     """

@@ -61,8 +61,8 @@ class Command(BaseCommand):
     def become(self, part: str) -> None:
         """Replace this process with the web server or a worker.
 
-        A machine-bound installation, which lacks PostgreSQL or Redis, may have only one web
-        process, which therefore holds a lock.
+        A machine-bound installation (without PostgreSQL or without Redis) may have only one web
+        process. That process therefore holds a lock.
         """
         if settings.MACHINE_BOUND and part == "web":  # the worker takes its own lock
             self.lock = processes.hold(part)
