@@ -2,8 +2,8 @@
 
 Settling an email stores the result of the attempt and releases the claim. If the mail server
 refuses an email temporarily or cannot be reached, the email is retried after increasing delays. It
-fails after the last retry. An email that cannot be built, or that the server refuses permanently,
-fails immediately. The email's row stores the reason.
+fails if the last retry fails. An email that cannot be built, or that the server refuses
+permanently, fails immediately. The email's row stores the reason.
 """
 
 import logging

@@ -72,8 +72,8 @@ class DetailsForm(forms.Form):
 
     Hidden fields contain the values that the page was rendered with. A field counts as changed only
     if it differs from its hidden field, so saving the form does not overwrite what a colleague has
-    changed in other fields in the meantime. If both have changed the same text, the form shows the
-    colleague's text, and only the next save replaces it.
+    changed in other fields in the meantime. If the user and a colleague have changed the same text,
+    the form shows the colleague's text, and only the next save replaces it.
     """
 
     visitor_name, visitor_email = text("Name"), text("Email")

@@ -101,8 +101,8 @@ class Thread(ErasableRow):
         related_name="+",
         db_index=False,
     )
-    # When the visitor's wait began: at the escalation, or with the visitor's first message after an
-    # agent last answered or the thread was last resolved.
+    # When the visitor's wait began: at the escalation or, if an agent has answered or the thread
+    # has been resolved since then, with the visitor's next message.
     waiting_since = models.DateTimeField(null=True, editable=False)
     reminded_at = models.DateTimeField(null=True, editable=False)  # when staff were last reminded
 

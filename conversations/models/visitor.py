@@ -42,7 +42,7 @@ def anonymous(given: bool | None, email: str, phone: str) -> bool:
 
 
 class Visitor(ErasableRow):
-    """A visitor of one chatbot, identified by an id that the caller gave or that was generated."""
+    """A visitor of one chatbot, identified by an id from the API caller or a generated one."""
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="visitors")
     external_id = models.CharField("visitor id", max_length=SHORT)  # `visitorId` in the API

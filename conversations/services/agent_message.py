@@ -34,10 +34,10 @@ def answer(
 ) -> Message:
     """Store an agent's message and record its event, in one transaction.
 
-    The agent takes the thread over, even from the AI or another agent. `form_token` is stored with
-    the message, so if the same form is sent again, the stored message is returned. The draft that
-    the answer is based on is deleted. Raises ThreadNotFound, ValueError for a blank message, and
-    AnsweredMeanwhile if another agent has answered since the message `newest_seen`.
+    The agent takes the thread over, even if another agent has already done so. `form_token` is
+    stored with the message, so if the same form is sent again, the stored message is returned. The
+    draft that the answer is based on is deleted. Raises ThreadNotFound, ValueError for a blank
+    message, and AnsweredMeanwhile if another agent has answered since the message `newest_seen`.
     """
     if not content.strip():
         raise ValueError("a message must contain more than white space")
