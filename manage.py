@@ -18,7 +18,7 @@ def main() -> None:
         from django.db import DatabaseError
     except ImportError as error:
         raise SystemExit(
-            "Django is not installed in this Python: run `make run`, or use .venv/bin/python"
+            "Django is not installed for this Python: run `make run`, or use .venv/bin/python"
         ) from error
     try:
         "".join(sys.argv).encode()

@@ -259,8 +259,8 @@ def environment(dotenv: Path) -> tuple[Env, Faults]:
 def read_lines(dotenv: Path) -> tuple[str, Faults]:
     """Return the lines that can be read, and the errors in the file.
 
-    Each error names the file, or the number of a line that cannot be read. No error quotes a line,
-    because a line may contain a secret.
+    Each error names the file and, if a line cannot be read, the line's number. No error quotes a
+    line, because a line may contain a secret.
     """
     try:
         text = dotenv.read_text()

@@ -225,7 +225,7 @@ def security_headers(*, secure: bool) -> dict[str, str]:
 
 
 class Found(NamedTuple):
-    """The view for a path, the values in the path by name, and the text of its route."""
+    """The view for a path, the path parameters by name, and the text of the route."""
 
     view: View
     names: dict[str, Any]

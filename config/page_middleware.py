@@ -1,6 +1,7 @@
 """Middleware for pages. API requests need no cookies, and bypass Django's own middleware.
 
-Replacements for Django's classes inherit from them, so that Django's system checks recognize them.
+A replacement for one of Django's classes inherits from that class, so that Django's system checks
+recognize it.
 """
 
 from collections.abc import Awaitable, Callable

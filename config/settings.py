@@ -99,7 +99,7 @@ except OSError as error:
 except ValueError as error:
     raise refusal({"STATE_DIR": [str(error)]}) from None
 
-# Maximum number of replies that a web process may wait for at the same time. The remaining threads
+# Maximum number of model replies that a web process waits for concurrently. The remaining threads
 # stay free for reads and probes.
 REPLIES_IN_FLIGHT = max(1, WEB_THREADS * 4 // 5)
 REPLIES_IN_FLIGHT_OF_ACCOUNT = max(1, REPLIES_IN_FLIGHT // 2)

@@ -9,7 +9,7 @@ from django.forms.models import model_to_dict
 from django.utils.text import Truncator
 
 SEEN = "seen_at"  # the name of the form's hidden field
-SHOWN = 1_000  # maximum number of characters shown of a saved value
+SHOWN = 1_000  # maximum number of characters of a saved value to show
 FIELD_CONFLICT = (
     "Changed while you were editing. Save again to replace the saved value, which is: {}"
 )

@@ -91,7 +91,7 @@ def as_csv(names: Iterable[str], found: Iterable[list[tuple[Any, ...]]]) -> Iter
 
 
 def as_json(names: Iterable[str], found: Iterable[list[tuple[Any, ...]]]) -> Iterator[bytes]:
-    """Write rows as a JSON array of objects, which stays incomplete if the database fails."""
+    """Write rows as a JSON array of objects. If the database fails, the array is not closed."""
     labels, separator = list(names), b""
     yield b"[\n"
     try:

@@ -170,7 +170,7 @@ def secret_page(
 
 
 def show_faults(form: Form, error: ApiError) -> None:
-    """Add a service's errors to the form's fields, or above them if no field fits."""
+    """Show a service's errors next to their form fields, or above the form if no field matches."""
     faults = (error.errors or []) if isinstance(error, InvalidRequest) else []
     for fault in faults:
         name = fault["path"][0] if fault["path"] else None

@@ -37,7 +37,7 @@ class BoundedPaginator(Paginator[Any]):
 
 
 class ChoicesView(AutocompleteJsonView):
-    """Searches the rows that a form may offer to the person."""
+    """Searches the rows that a person may choose in a form."""
 
     model_admin: Any  # a ScopedAdmin
 
@@ -64,7 +64,7 @@ class Site(UnfoldAdminSite):
     def admin_view(
         self, view: Callable[..., HttpResponseBase], cacheable: bool = False
     ) -> Callable[..., HttpResponseBase]:
-        """Take people back to the form after sign-in if their session ended before they sent it.
+        """Return people to the form after sign-in if their session ended before they submitted it.
 
         Django would redirect to the URL that the form posts to, but most buttons post to URLs that
         are not pages.

@@ -194,7 +194,7 @@ def increment(*calls: tuple[str, str, Rate]) -> Sequence[Counted | None]:
 
 
 def give_back(counted: Counted | None) -> None:
-    """Undo a count."""
+    """Subtract a counted call from its counter, unless the cache is down."""
     if counted and not outage.under_way:
         try:
             counters.add_each([(counted.counter, -1, counted.seconds)])

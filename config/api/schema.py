@@ -122,7 +122,7 @@ class OperationSchema(AutoSchema):
         return operation
 
     def possible_errors(self, operation: Schema) -> list[int]:
-        """List the error statuses of an operation, without 405, because its method is supported."""
+        """List an operation's error statuses. 405 is left out, because the method is supported."""
         places = {parameter["in"] for parameter in operation.get("parameters", ())}
         reads = "requestBody" in operation or "query" in places
         reads = reads or self.method.upper() == "POST"  # an Idempotency-Key may be invalid

@@ -42,9 +42,9 @@ def purge_index(name: str) -> models.Index:
 
 
 def replacement() -> str:
-    """Return a unique text for a column that an erasure must clear and that must stay unique.
+    """Return a unique value for a column that an erasure must clear but that must stay unique.
 
-    It is random, because API callers can set the column, and must not be able to guess the text.
+    The value is random, because API callers can set the column and must not be able to guess it.
     """
     return f"erased {uuid4()}"
 

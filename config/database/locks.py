@@ -52,7 +52,7 @@ def limit_waits(timeout: str) -> None:
 
 
 class RowLocked(OperationalError):
-    """The error for an item of a batch, if another session has locked the item's row."""
+    """The error for an item of a batch whose row another session has locked."""
 
 
 def is_row_locked(error: BaseException) -> bool:

@@ -10,7 +10,7 @@ builds a queryset. The first run calls the function, and later runs use the comp
 A `Given` stands for a value that each run supplies as a keyword argument. Positional arguments,
 such as a limit or the columns to read, are passed to the function. Each combination of them is a
 shape: a variant of the statement that is built and compiled separately. Everything else that the
-function computes is fixed on the first run, so a time or a uuid in it must be a `Given`.
+function computes is fixed on a shape's first run, so a time or a uuid must be a `Given`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

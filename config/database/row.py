@@ -56,7 +56,7 @@ def save_unlocked(row: models.Model, changes: Mapping[str, Any], columns: Iterab
     given columns, which must not be nullable, are compared with the values that were read.
 
     Concurrent changes to one row wait only for each other's statements. With a lock, they would
-    also wait for everything that happens in this process between reading and writing.
+    also wait for everything that the other callers do between reading and writing.
     """
     try:
         # The savepoint keeps the caller's transaction usable after an error.

@@ -89,7 +89,7 @@ class Given(Expression):
 
 @dataclass(frozen=True)
 class Update:
-    """An UPDATE of a queryset's rows. For each changed row, reads the columns in `returning`."""
+    """An UPDATE of a queryset's rows. Returns the columns in `returning` for each changed row."""
 
     rows: "QuerySet[Any, Any]"
     values: Mapping[str, Any]
@@ -155,7 +155,7 @@ class Statement:
         return self.read(fetched, database) if self.read else [], count
 
     def run_later(self, values: list[Any], database: Any) -> None:
-        """Run a statement, if possible in one round trip with the next one or COMMIT."""
+        """Run a statement, if possible in the same round trip as the next one or COMMIT."""
         if database.queries_logged or database.execute_wrappers:
             self.run(values, database)
         else:

@@ -24,8 +24,8 @@ MOST_TRIED = 16  # a load balancer may have eight IPv4 and eight IPv6 addresses
 WAITING = "while waiting for the response"
 LOOK_UP_SECONDS = 3.0
 LOOK_UPS = 256  # maximum concurrent lookups; a dead name server blocks a thread for a long time
-# Of LOOK_UPS, this many are reserved for names whose latest lookup succeeded, so that names that
-# get no response never occupy all threads.
+# Of LOOK_UPS, this many are reserved for names whose latest lookup succeeded. Names that get no
+# response therefore never occupy all threads.
 KEPT_FREE = 64
 NAMES_KNOWN = 4_096  # maximum number of remembered names whose latest lookup succeeded
 

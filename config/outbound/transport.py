@@ -37,8 +37,8 @@ Judge = Callable[[Address], None]
 
 KEPT = 1_024  # idle connections: two per worker thread, with the default WORKER_CONCURRENCY
 HOSTS = 1_024  # hosts whose connection settings urllib3 keeps; the settings are small
-# Seconds. A kept connection that the peer closes within this time after a request begins is taken
-# to have gone stale before the request. (A round trip takes up to 0.3 s.)
+# Seconds. If the peer closes a kept connection this soon after a request begins, the connection is
+# assumed to have gone stale before the request. (A round trip takes up to 0.3 s.)
 AT_ONCE = 0.5
 # Maximum bytes in the heads of a response and its interim responses together. Node's client
 # accepts 16 KiB.
@@ -173,7 +173,7 @@ class _Connection(HTTPConnection):
 
 
 class _TlsConnection(_Connection, HTTPSConnection):
-    """A TLS connection to one of the given addresses."""
+    """A TLS connection to one of a host's addresses."""
 
     @property
     def is_connected(self) -> bool:

@@ -28,8 +28,8 @@ from config.runtime.logs import masked
 Item = TypeVar("Item")
 Records = Generator[dict[str, Any], None, None]  # Any: the values of a record
 STANDARD_INPUT = "-"
-# Only the cache checks run before a command. Most other system checks examine the code, which is
-# the same on every machine, and load all pages and routes. `manage.py check` runs them.
+# Only the cache checks run before a command. Most other system checks load all pages and routes,
+# and examine only the code, which is the same on every machine. `manage.py check` runs them.
 CHECKS = [Tags.caches]
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that ask a command to stop
 

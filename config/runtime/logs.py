@@ -39,7 +39,7 @@ def masked(text: str, most: int | None = None) -> str:
     """Replace everything that looks like a secret with asterisks.
 
     With `most`, the text is first cut to this many characters. A secret that the cut splits is
-    masked, too, unless more than `most` characters of it are missing.
+    masked, too, except for a URL's password that ends more than `most` characters after the cut.
     """
     searched = text if most is None else text[: 2 * most]
     folded = searched.casefold()

@@ -9,7 +9,7 @@ Watcher = Any  # granian's object with a request's scope and protocol; it lacks 
 
 
 def before_event_loop(take: Callable[[Watcher], bool]) -> None:
-    """Let `take` see each request before granian passes it to the event loop.
+    """Call `take` with each request before granian passes the request to the event loop.
 
     `take` runs on the thread that takes requests from the network. It returns True if it has
     answered the request, or will. Otherwise, granian passes the request to the event loop's thread.

@@ -42,7 +42,7 @@ class Storage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # it
 def collect() -> None:
     """Collect this version's files, and delete those of other versions.
 
-    If collecting fails, the service serves the packages' own files, uncompressed.
+    If collecting fails, the service serves the original files, uncompressed.
     """
     folder = Path(settings.STATIC_ROOT)
     if is_collected(folder):

@@ -54,8 +54,8 @@ class WebServer(MPServer):
         """Stop, as granian does.
 
         A web process that is still starting inherits this handler, and exits immediately. With
-        granian's own handler, it would ignore the signal, and the server would wait for it until
-        the kill timeout.
+        granian's own handler, the process would ignore the signal, and the server would wait for
+        the process until the kill timeout.
         """
         if os.getpid() != self.pid:
             os._exit(0)

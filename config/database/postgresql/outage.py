@@ -79,7 +79,7 @@ class Outage:
         verdict.set()
 
     def interrupt(self) -> None:
-        """Shut down the connections in use, because their requests wait for a dead server."""
+        """Shut down the connections in use, whose requests are waiting for a dead server."""
         with self.lock:
             connections = list(self.lent)
             self.lent.clear()
@@ -116,7 +116,7 @@ outage = Outage()
 def unavailable(error: BaseException | None) -> bool:
     """Return whether a Django error means that PostgreSQL cannot be used at the moment.
 
-    In that case, it is down, has no free connection, or accepts no writes, as a standby does.
+    In that case, it is down, has no free connection or, like a standby, accepts no writes.
     """
     cause = error.__cause__ if isinstance(error, DatabaseError) else None
     if isinstance(cause, ReadOnlySqlTransaction):

@@ -34,7 +34,7 @@ def identifier(value: str | None, *_: Any) -> UUID | None:
 def known_uuid(text: str) -> UUID:
     """Parse a uuid.
 
-    Results are cached, because the rows of a page refer to the same chatbots, threads and models.
+    Results are cached, because the rows on a page often refer to the same chatbot, thread or model.
     """
     return UUID(int=int(text, 16))
 
