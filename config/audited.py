@@ -26,8 +26,8 @@ AUDITED = (
     "webhooks.Endpoint",
 )
 
-# Secrets, email addresses (those of deleted people must disappear), and columns that the service
-# sets. `secret_made_by` is an email address if the person has no name.
+# Secrets, email addresses, and columns that the service sets. The email addresses of deleted people
+# must disappear. `secret_made_by` is an email address if the person has no name.
 LEFT_OUT = frozenset(
     {
         *("id", "created_at", "updated_at", "version", "erased_at", "purge_at"),

@@ -1,4 +1,4 @@
-"""The Content-Type header that Django gets. Open point: status-closed."""
+"""The Content-Type header that Django receives. Open point: status-closed."""
 
 import re
 

@@ -8,8 +8,8 @@ from unfold.admin import TabularInline
 from unfold.forms import PaginationInlineFormSet
 
 PAGE_NUMBER = re.compile("[1-9][0-9]{0,5}")
-# Name of the edited object's attribute that holds the lengths of all lists on its page. It is set
-# only if one query has read them together.
+# The attribute of the edited object that holds the lengths of all lists on its page. It is set only
+# if one query has read the lengths together.
 LENGTHS = "list_lengths"
 
 
