@@ -101,7 +101,8 @@ class Body:
     def refuse(self, error: ApiError) -> None:
         """Drop what was received and record the error. The response closes the connection."""
         self.kept.clear()
-        room.taken -= self.charged
+        if self.charged:  # always 0 for a small body, which is refused on another thread
+            room.taken -= self.charged
         self.charged, self.complete, self.refusal = 0, False, error
 
 
