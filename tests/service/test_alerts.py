@@ -236,6 +236,8 @@ def test_an_unreachable_database(site: Site, talk: Talk) -> None:
         wait_until(lambda: site.figure("chatbots_database_up") == 0)
         during = site.scrape()
         assert talk.call("GET", path).status_code == 503
+        for _ in range(100):  # probes must not hide that all other requests fail
+            assert requests.get(f"{site.web.address}/healthz", timeout=PATIENCE).status_code == 200
         after = site.scrape()
     wait_until(lambda: talk.call("GET", path).status_code == 200)
     assert firing(before, during, after) >= {"DatabaseDown", "ServerErrors"}
