@@ -52,11 +52,12 @@ class InvitationForms(PagedFormSet):
         """Reject repeated addresses, and more invitations than the hourly email limit allows."""
         super().clean()
         changed = (form for form in self.extra_forms if form.has_changed())
-        new = [form for form in changed if not form.cleaned_data.get(DELETION_FIELD_NAME)]
+        kept = (form for form in changed if not form.cleaned_data.get(DELETION_FIELD_NAME))
+        new = [form for form in kept if "email" in form.cleaned_data]  # invalid forms have errors
         left = room(self.instance) if new else 0
         emails: set[str] = set()
         for form in new:
-            email = form.cleaned_data.get("email", "").lower()
+            email = form.cleaned_data["email"].lower()
             if email in emails:
                 form.add_error("email", "this address is entered twice")
             emails.add(email)

@@ -165,6 +165,12 @@ def test_an_address_that_is_entered_twice_is_named(
     assert Invitation.objects.get().email == again
 
 
+def test_missing_addresses_are_not_equal(manager: Client, account: Account) -> None:
+    page = invite(manager, account, *2 * [{"email": "", "role": "ADMIN"}]).content.decode()
+    assert page.count("This field is required") == 2
+    assert "this address is entered twice" not in page
+
+
 @pytest.mark.parametrize(
     ("room", "new", "kept"), [(0, 1, 0), (1, 1, 1), (1, 2, 0), (2, 2, 2)], ids=str
 )
