@@ -1,5 +1,5 @@
-# One image for web, worker and migrations. docs/deployment.md and compose.yaml show how to run it and how to update
-# the digests of its base images.
+# One image for web, worker and migrations. docs/deployment.md and compose.yaml show how to run it. docs/deployment.md
+# also explains how to update the digest of the base image.
 
 FROM python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea AS build
 WORKDIR /app
@@ -8,7 +8,7 @@ RUN python -m venv --without-pip /opt/venv \
     && pip --python /opt/venv/bin/python install --no-cache-dir --disable-pip-version-check \
        --require-hashes --only-binary :all: -r requirements/base.txt
 COPY . .
-# settings.py creates keys and a database for the embedded default. They stay in this stage: the image contains no keys.
+# settings.py creates keys and a database for the embedded default. They stay in this stage, so the image has no keys.
 RUN STATE_DIR=/tmp/state /opt/venv/bin/python manage.py collectstatic --noinput \
     && python -m compileall -q .
 

@@ -19,12 +19,13 @@ run: base
 
 # Uses one more process than there are cores, at most eight, each with its own stand-in servers and database. The files
 # run in the order that tests/conftest.py sets, slowest first. Leaves out the slow tests: ARGS="-m slow" runs only them,
-# and ARGS="-m ''" runs all tests. ALL_LOOKS=1 ARGS="-m '' tests/browser" inspects every page of the admin at both
-# widths, in light and dark mode, as each role.
+# and ARGS="-m ''" runs all tests. ALL_LOOKS=1 ARGS="-m '' tests/browser" inspects every page of the admin at phone and
+# desktop width, in light and dark mode, as each role.
 test: dev
 	@exec $(PY) -m pytest -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-# Measures the figures in docs/benchmarks.md, on the embedded default or on TEST_DATABASE_URL and TEST_REDIS_URL.
+# Measures the figures in docs/benchmarks.md, on the embedded default or on the servers that TEST_DATABASE_URL and
+# TEST_REDIS_URL name.
 bench: dev
 	@exec $(PY) -m tests.bench $(ARGS)
 

@@ -5,9 +5,9 @@
     python3 requirements/install.py dev       also install the tools for the tests and checks
 
 This script runs before anything is installed, on any `python3`, so it uses only the standard
-library and only syntax that an old Python can parse. Progress goes to standard error. Standard
-output contains only the reason why this interpreter is unsuitable (exit status 3), so that the
-Makefile can try the next one.
+library and only syntax that an old Python can parse. Progress goes to standard error. If this
+interpreter is unsuitable, the script prints only the reason to standard output and exits with
+status 3, and the Makefile tries the next interpreter.
 """
 
 import fcntl
@@ -66,7 +66,7 @@ def say(text: str) -> None:
 
 
 def stamp(group: str) -> Path:
-    """Return a group's stamp: a file with the checksum of its lock file when last installed."""
+    """Return the path of a group's stamp: a file with the checksum of the installed lock file."""
     return VENV / f"installed-{group}"
 
 
@@ -95,7 +95,7 @@ def install(group: str) -> None:
     if not is_usable():
         say(f"creating {VENV.name} with Python {sys.version.split()[0]}")
         shutil.rmtree(VENV, ignore_errors=True)
-        # Not sys.executable: that may be the environment that was just removed.
+        # Not sys.executable, which may be in the environment that was just removed.
         run(sys._base_executable, "-m", "venv", VENV, check=True)
     UNFINISHED.touch()
     say(f"installing requirements/{group}.txt")
@@ -107,7 +107,7 @@ def install(group: str) -> None:
 
 
 def main(group: str) -> None:
-    """Install a group's lock files that are not current; "dev" includes "base"."""
+    """Install a group's lock files, unless they are already installed. "dev" includes "base"."""
     with install_lock():
         for each in ("base", "dev") if group == "dev" else ("base",):
             if not is_current(each) or not is_usable():

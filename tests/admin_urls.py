@@ -29,7 +29,7 @@ def routes(found: list[Any]) -> Iterator[tuple[str | None, set[str]]]:
 def arguments(name: str, held: set[str], tenant: Tenant) -> list[dict[str, Any]]:
     """Return the arguments for a route that opens a tenant's rows, one dict for each row.
 
-    If the tenant has no row of the model that the route shows, another row of that model is used.
+    If the tenant has no row of the route's model, any row of that model is used.
     Asserts that the route's parameters are known.
     """
     if not held:
@@ -70,7 +70,7 @@ def addresses(tenant: Tenant) -> Iterator[str]:
 def opened(
     client: Client, tenant: Tenant, *, under: str = "/admin/", only: str = ""
 ) -> Iterator[tuple[str, HttpResponse]]:
-    """Open the pages, and yield the address and response of the first HTML page of each route.
+    """Open admin pages, and yield the address and response of each route's first HTML page.
 
     Only addresses that begin with `under` and match the regular expression `only` are opened.
     """

@@ -28,7 +28,7 @@ CHOICES = "## Additions"  # the heading after the ledger's tables of choices
 
 @dataclass(frozen=True)
 class Choice:
-    """An open point, what the service does about it, and the files and names that decide it."""
+    """An open point, what the service does about it, and the places in the code that decide it."""
 
     id: str
     does: str

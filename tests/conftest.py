@@ -138,7 +138,10 @@ def do_not_wait_for_the_disk() -> None:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
-    """Keep the rows that migrations create: the flush after a test that commits deletes them."""
+    """Keep the rows that migrations create.
+
+    Otherwise, the flush after a test that commits would delete them.
+    """
     with django_db_blocker.unblock():
         do_not_wait_for_the_disk()
         migrated_rows.keep()

@@ -1,7 +1,8 @@
 """Empty the tables after tests that commit, and restore the rows that migrations create.
 
 Django's post_migrate signal recreates content types and permissions, but not the project's rows:
-groups, plans and the built-in model. Copying all rows back restores everything, and is much faster.
+groups, plans and the built-in model. Copying all rows back restores everything, and is much faster
+than sending the signal.
 """
 
 from collections.abc import Iterable

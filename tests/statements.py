@@ -75,9 +75,10 @@ def statements_of(log: Iterable[str]) -> Iterator[str]:
 def started_by_sqlite(recorded: list[str]) -> Iterator[None]:
     """Record each statement that SQLite starts.
 
-    SQLite also reports the steps of a trigger, each with the text of the statement that fired it,
-    and the work of the full-text index, as comments. Neither is recorded. As a result, a statement
-    that is run twice in a row with the same values counts only once.
+    SQLite also reports each step of a trigger, with the text of the statement that fired it. So
+    that these steps are not recorded, a statement that is run twice in a row with the same values
+    counts only once. The internal statements of the full-text index, which SQLite reports as
+    comments, are not recorded either.
     """
     database = connection.connection
 

@@ -140,7 +140,7 @@ def test_a_letter_that_matches_only_in_upper_case_finds_no_person(db: None, name
 def test_a_spelling_that_the_database_treats_as_equal_counts_against_the_same_person(
     db: None,
 ) -> None:
-    """A spelling that the database treats as equal gives no extra attempts.
+    """Otherwise, each of these spellings would give extra attempts.
 
     Databases differ in which spellings they treat as equal.
     """

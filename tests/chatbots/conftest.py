@@ -41,7 +41,7 @@ def stored(row: models.Model) -> dict[str, Any]:
 
 
 def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
-    """Run each call in its own thread, all at the same time. Returns the results in order."""
+    """Run the calls concurrently, each in its own thread. Returns the results in order."""
     together = Barrier(len(calls))
 
     def run(call: Callable[[], Any]) -> Any:

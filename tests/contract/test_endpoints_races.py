@@ -76,7 +76,7 @@ def web(django_db_setup: None) -> Iterator[Web]:
 
 @pytest.fixture
 def many(api: Api, web: Web) -> Iterator[Many]:
-    """Return a function that sends bodies to one path from many clients at the same time."""
+    """Return a function that sends bodies to one path, concurrently from many clients."""
     with ThreadPoolExecutor(CLIENTS) as pool:
         headers = {"Authorization": f"Bearer {api.key}"}
 

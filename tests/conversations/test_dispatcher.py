@@ -87,7 +87,7 @@ class Alone(Forked):
 
 
 def all_work_is_done() -> bool:
-    """Return whether all periodic work has been done and is next due in the future."""
+    """Return whether all periodic work has been done and is scheduled again."""
     done = PeriodicWork.objects.filter(due_at__gt=timezone.now(), claimed_until=None)
     return done.count() == len(PERIODIC)
 
@@ -227,7 +227,7 @@ def test_a_worker_that_does_not_stop_in_time_ends_its_process(tmp_path: Path) ->
 def test_a_hanging_dispatcher_ends_its_process_even_if_no_thread_can_be_started(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Checking the database needs a thread."""
+    """The watchdog also checks the database, which needs a thread."""
 
     def die(reason: str) -> NoReturn:
         raise SystemExit(reason)

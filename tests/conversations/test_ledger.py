@@ -184,7 +184,10 @@ def age() -> None:
 
 
 def erase() -> None:
-    """Erase the thread but keep a later one: the check ends at the last thread not yet erased."""
+    """Create a later thread, and erase the first one.
+
+    The later thread is needed, because the check ends at the last thread that is not erased.
+    """
     erased = Thread.objects.get()
     ThreadFactory(chatbot=erased.chatbot)
     Thread.objects.filter(pk=erased.pk).update(erased_at=timezone.now())

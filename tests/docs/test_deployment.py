@@ -1,4 +1,4 @@
-"""The commands of docs/deployment.md that mark deliveries and emails as FAILED after a restore."""
+"""The commands in docs/deployment.md that mark deliveries and emails as FAILED after a restore."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Read the tables of settings in README.md."""
+"""Read the table of settings in README.md."""
 
 import re
 
@@ -9,7 +9,7 @@ NAME = re.compile(r"\b[A-Z][A-Z0-9_]*(?:…)?")
 
 
 def readme_rows() -> list[list[str]]:
-    """Return the rows of the tables whose header row begins with `variable`, headers included."""
+    """Return the rows of each table whose header begins with `variable`, including the header."""
     rows: list[list[str]] = []
     inside = False
     for line in (ROOT / "README.md").read_text().splitlines():

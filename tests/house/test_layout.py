@@ -12,8 +12,8 @@ from tests.house.source import PACKAGES, ROOT, files, modules, place, tree
 TESTS = ROOT / "tests"
 HEADINGS = conformance.read_index(ROOT / "docs" / "specification-index.toml")
 
-# Folders whose test files are not named after a module, document or heading of the specification,
-# and what the tests in them are about.
+# Folders whose test files are not named after a module, a document or a heading of the
+# specification, and what the tests in them are about.
 ACROSS = {
     "browser": "staff workflows in a real browser, which span pages of several apps",
     "faults": "faults in one part of the installation; the file is named after the part",

@@ -1,4 +1,4 @@
-"""`make clean` never deletes the state folder, in whatever form `.env` sets STATE_DIR."""
+"""`make clean` never deletes the state folder, however `.env` sets STATE_DIR."""
 
 import os
 import shutil

@@ -50,7 +50,7 @@ pytestmark = [
 
 EACH = 25  # secrets of each of the four kinds
 WRONG, RIGHT = slice(0, 23), slice(23, EACH)  # which passwords are wrong, and which are right
-OURS = token_hex(8)  # a test on the same machine must not find another one's canaries
+OURS = token_hex(8)  # so that tests on the same machine do not find each other's canaries
 SECRET = re.compile(rf"cbk_[0-9A-Za-z]{{8}}_[0-9A-Za-z]{{49}}|canary-[a-z]+-\d\d-{OURS}")
 THE_END = "all was heard"
 

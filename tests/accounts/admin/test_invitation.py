@@ -1,4 +1,4 @@
-"""Invitations: a manager invites an email address, and its owner joins by accepting."""
+"""Invitations: a manager invites a person by email, and the person joins by accepting."""
 
 import re
 from datetime import timedelta
@@ -174,7 +174,7 @@ def test_missing_addresses_are_not_equal(manager: Client, account: Account) -> N
 @pytest.mark.parametrize(
     ("room", "new", "kept"), [(0, 1, 0), (1, 1, 1), (1, 2, 0), (2, 2, 2)], ids=str
 )
-def test_invitations_count_towards_the_email_limit_of_an_account(
+def test_invitations_count_toward_the_email_limit_of_an_account(
     manager: Client, account: Account, room: int, new: int, kept: int
 ) -> None:
     Mail.objects.bulk_create(

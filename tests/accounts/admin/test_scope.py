@@ -28,7 +28,7 @@ from tests.factories.tenant import Tenant
 from tests.pages import submit
 from webhooks.models import Delivery
 
-MARK = "zebracrossing"  # contained in all of the other account's texts
+MARK = "zebracrossing"  # occurs in most of the other account's texts
 LISTS = {
     reverse(f"admin:{model._meta.label_lower.replace('.', '_')}_changelist"): page
     for model, page in admin.site._registry.items()

@@ -41,7 +41,7 @@ def copy_all(tenant: Tenant, *, more: int, after: int) -> None:
 
 
 def with_choices(client: Client, tenant: Tenant, person: User) -> list[str]:
-    """Return the addresses of all pages, of the filtered lists, and of add forms for a chatbot."""
+    """Return the addresses of all pages, of filtered lists, and of prefilled add forms."""
     asking = RequestFactory().get("/")
     asking.user = person
     chosen = {"account": tenant.account.pk, "chatbot": tenant.chatbot.pk}

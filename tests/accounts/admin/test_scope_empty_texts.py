@@ -24,7 +24,7 @@ def empty_text(model: type[Model]) -> str:
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label_lower)
-def test_an_empty_list_has_a_text_of_its_own(client: Client, model: type[Model]) -> None:
+def test_an_empty_list_shows_its_own_message(client: Client, model: type[Model]) -> None:
     name = model._meta.label_lower
     page = client.get(reverse(f"admin:{name.replace('.', '_')}_changelist"))
     shown = page.context["cl"]

@@ -1,4 +1,4 @@
-"""Pages link only to pages that the person may open."""
+"""Pages link only to pages that the signed-in user may open."""
 
 import re
 from html import unescape
@@ -18,13 +18,13 @@ ROLES = ("owner", AGENTS), ("owner", ACCOUNT_ADMINS), ("member", AGENTS), ("memb
 
 
 def links(html: str) -> set[str]:
-    """Return the addresses that a page links to, except for links that sign the person out."""
+    """Return the addresses that a page links to, except for links that sign the user out."""
     found = {unescape(address) for address in LINK.findall(html)}
     return {address for address in found if "logout" not in address}
 
 
 def opens(client: Client, address: str) -> bool:
-    """Return whether a page exists for the person. A missing row redirects to the home page."""
+    """Return whether the user can open a page. A missing row redirects to the home page."""
     answer = client.get(address)
     return answer.status_code == 200 or (answer.status_code == 302 and answer["Location"] != HOME)
 

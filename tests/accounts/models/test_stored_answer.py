@@ -55,7 +55,7 @@ def test_an_account_keeps_its_newest_responses_up_to_a_limit(
     assert Instruction.objects.filter(chatbot=chatbot).count() == 26
 
 
-def test_every_post_counts_towards_the_account_in_its_path(
+def test_every_post_counts_toward_the_account_in_its_path(
     little_room: int, chatbot: Chatbot, api: Api
 ) -> None:
     account, bot = chatbot.account_id, chatbot.pk

@@ -1,4 +1,4 @@
-"""If another transaction is creating an account's owner, that user is found, not duplicated."""
+"""If another transaction is creating the same owner, the account gets that user, not a copy."""
 
 import threading
 from typing import Any

@@ -78,7 +78,7 @@ def test_the_next_model_answers_within_the_same_deadline(
     fault: Behavior,
 ) -> None:
     settings.LLM_TIMEOUT = 10.0
-    monkeypatch.setattr(fallback, "SHARE", 0.05)  # leaves the second model much time
+    monkeypatch.setattr(fallback, "SHARE", 0.05)  # leaves the second model most of the time
     first.say(fault)
     began = time.monotonic()
     made = reply(model)

@@ -1,4 +1,4 @@
-"""A change through the API waits for staff who are changing or deleting the row in the admin."""
+"""A change through the API waits while staff change or delete the same row in the admin."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -1,4 +1,4 @@
-"""Rules that hold when several instructions are activated at the same time."""
+"""Rules that hold when several instructions are activated concurrently."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""The deletion of lead settings waits for staff who are changing the same row in the admin."""
+"""The deletion of lead settings waits while staff change the same row in the admin."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -1,4 +1,4 @@
-"""Trying a bot sends the same history as a conversation, and does not change the models' state."""
+"""A trial sends the same history as a conversation, and does not change the models' state."""
 
 from datetime import timedelta
 

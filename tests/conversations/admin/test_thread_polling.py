@@ -89,7 +89,7 @@ def test_an_answer_from_an_outdated_page_is_held_back_and_its_text_is_kept(
     page = client.post(at(thread, "reply"), form | {"content": "Let me look"})
     text = page.content.decode()
     assert "another agent answered" in text
-    assert text.count("It is &lt;b&gt;refunded&lt;/b&gt;") == 2  # above the box and in the list
+    assert text.count("It is &lt;b&gt;refunded&lt;/b&gt;") == 2  # in the notice and in the history
     assert "Send anyway" in text
     assert fields_of(page)["content"] == "Let me look"
     assert answers(thread) == 1

@@ -92,7 +92,7 @@ def test_confirming_an_attempt_changes_no_index(endpoint: Endpoint) -> None:
 
 
 def updates() -> list[int]:
-    """Return how many updates this transaction has made, and how many of them changed no index."""
+    """Return how many delivery updates this transaction made, and how many changed no index."""
     [row] = queue.rows(
         "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_xact_user_tables"
         " WHERE relname = 'webhooks_delivery'"

@@ -54,7 +54,7 @@ def test_the_daily_pruning_deletes_old_finished_deliveries(
     assert timedelta(hours=23) < left <= DAYS
 
 
-def test_a_pruning_that_takes_too_long_continues_a_minute_later(
+def test_pruning_that_takes_too_long_continues_a_minute_later(
     chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "BATCH", 2)
