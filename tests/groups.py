@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 # The commands that provide each tool, best first. The headless shell is the same browser without
-# the user interface, which would take more than a third of the processor time.
+# the user interface, which would take more than a third of the CPU time.
 TOOLS = {
     "chromium": ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"),
     "node": ("node", "nodejs"),

@@ -282,7 +282,7 @@ def test_a_shortage_of_resources_does_not_count_as_a_try(
     check_not_tried(mail)
 
 
-def test_an_email_that_cannot_be_built_without_memory_does_not_fail(
+def test_an_email_that_cannot_be_built_for_lack_of_memory_does_not_fail(
     monkeypatch: pytest.MonkeyPatch, mail: Mail
 ) -> None:
     def fail(_: EmailMessage) -> NoReturn:

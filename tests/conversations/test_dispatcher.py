@@ -170,7 +170,7 @@ def test_a_worker_that_stops_releases_the_claims_whose_tasks_have_not_begun() ->
     dispatcher.start()
     dispatcher.stop()
     free.set()
-    pool.executor.shutdown()  # without canceling: a task whose claim was released does not run
+    pool.executor.shutdown()  # runs waiting tasks, except those whose claims were released
     assert len(owed_reply.claim("1", most=1)) == len(mail_queue.claim(1)) == 1
     assert len(PeriodicWork.objects.claim()) == len(PERIODIC)
 

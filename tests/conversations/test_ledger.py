@@ -173,7 +173,7 @@ def change_since() -> None:
 
 
 def age_configuration(**age: int) -> None:
-    """Change when the account and the endpoint were last updated."""
+    """Make the last update of the account and of the endpoint this long ago."""
     for model in (Account, Endpoint):
         model.objects.update(updated_at=timezone.now() - timedelta(**age))
 

@@ -20,7 +20,7 @@ METHODS = {"match", "search", "fullmatch", "findall", "finditer", "sub", "split"
 FULL = 64 * 1024
 SMALL = (16, 22, 28, 256)  # characters, fewest first, because some patterns take exponential time
 LARGE, SLOWEST = 4096, 64
-SUSPECT, TOO_LONG = 0.01, 0.5  # seconds of processor time
+SUSPECT, TOO_LONG = 0.01, 0.5  # seconds of CPU time
 
 COMMON = " \n\t\0a0A_-.,:;/\"'!é"
 ENDS = ("", "\0", "!", "\n")
@@ -51,7 +51,7 @@ def attacks(pattern: re.Pattern[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def seconds(use: Use, text: str) -> float:
-    """Return the processor time of one use, measured with garbage collection switched off."""
+    """Return the CPU time of one use, measured with garbage collection switched off."""
     gc.disable()
     try:
         began = time.thread_time()

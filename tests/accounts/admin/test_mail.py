@@ -1,4 +1,4 @@
-"""The list of an account's emails, to which the account's page links."""
+"""The list of an account's emails, which the account's page links to."""
 
 import pytest
 from django.urls import reverse

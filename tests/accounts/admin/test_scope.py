@@ -105,7 +105,7 @@ def answers_of_list(
 
 
 def said(answer: Any) -> str:
-    """Return the text of a response, in lower case."""
+    """Return the text of a response in lowercase."""
     text = b"".join(answer) if answer.streaming else answer.content
     return text.decode(errors="replace").lower()
 

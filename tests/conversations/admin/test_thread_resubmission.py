@@ -26,7 +26,7 @@ def test_a_failed_answer_is_sent_when_the_same_form_is_submitted_again(
     assert "Let me look" in text_of(client, at(thread))
 
 
-def test_a_resubmitted_form_with_another_text_keeps_the_new_text_in_the_box(
+def test_a_resubmitted_form_with_different_text_keeps_it_in_the_reply_box(
     client: Client, thread: Thread
 ) -> None:
     form = fields_of(client.get(at(thread))) | {"content": "first"}

@@ -119,7 +119,7 @@ def test_a_search_finds_only_threads_of_the_given_chatbots(anna: Thread, chatbot
 
 
 @pytest.mark.parametrize("prefix", ["bot", "bot:", "BOT:", "bot\uff1a", "\ue000", "\ufffd\ue000"])
-def test_no_text_of_another_chatbot_is_found_because_it_names_this_one(
+def test_text_of_another_chatbot_is_not_found_even_if_it_names_this_one(
     chatbot: Chatbot, anna: Thread, prefix: str
 ) -> None:
     forged = f"charged {prefix}{chatbot.pk.hex} billing {prefix}{chatbot.pk}"
