@@ -173,7 +173,7 @@ def change_since() -> None:
 
 
 def age_configuration(**age: int) -> None:
-    """Make the last update of the account and of the endpoint this long ago."""
+    """Set `updated_at` of the account and of the endpoint to this long ago."""
     for model in (Account, Endpoint):
         model.objects.update(updated_at=timezone.now() - timedelta(**age))
 
