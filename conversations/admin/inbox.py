@@ -267,7 +267,7 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
         visitor = thread.visitor
         return f"{visitor} ({visitor.email})" if visitor.name and visitor.email else str(visitor)
 
-    @display(description="last words")
+    @display(description="last message")
     def last_words(self, thread: Any) -> SafeString | str:
         """Quote the message that `with_words` chose. Names the author unless it is the visitor."""
         if thread.speaker is None:

@@ -107,6 +107,20 @@ def test_a_quoted_message_takes_up_the_space_that_is_left(page: Page, shop: Chat
     assert box["height"] < 30
 
 
+def test_an_ordinary_row_of_the_inbox_takes_one_line(page: Page, shop: Chatbot) -> None:
+    thread = ThreadFactory(
+        chatbot=shop, tags=["shipping"], escalated=True, important=True, unread_messages_count=2
+    )
+    MessageFactory(thread=thread, content="I was charged twice and no one answers my emails.")
+    page.set_viewport_size({"width": DESK, "height": 900})
+    page.goto(reverse("admin:conversations_thread_changelist") + INBOX)
+    tag, row = page.locator(".tag"), page.locator("#result_list .data-row")
+    for one, highest in ((tag, 30), (row, 50)):
+        box = one.bounding_box()
+        assert box
+        assert box["height"] < highest, one.inner_text()
+
+
 def test_a_short_tag_beside_a_long_one_is_not_broken(page: Page, thread: Thread) -> None:
     page.set_viewport_size({"width": PHONE, "height": 900})
     page.goto(reverse("admin:conversations_thread_changelist") + INBOX)
