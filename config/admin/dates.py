@@ -1,6 +1,7 @@
 """Times on pages: written in UTC, then converted to the browser's time zone by pages/times.js."""
 
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from datetime import UTC, datetime, time
 from typing import Any
 
 from django.contrib import admin
@@ -79,12 +80,21 @@ class TimeRangeFilter(RangeDateTimeFilter):
         """Return the range as filter conditions. Raises IncorrectLookupParameters."""
         found = {}
         for end, lookup in (("from", "gte"), ("to", "lte")):
-            day, hour = (
-                self.used_parameters.get(f"{self.parameter_name}_{end}_{part}") for part in (0, 1)
-            )
-            if day and hour:
-                found[f"{self.parameter_name}__{lookup}"] = parse_utc(f"{day}T{hour}")
+            if bound := end_of_range(self.used_parameters, str(self.parameter_name), end):
+                found[f"{self.parameter_name}__{lookup}"] = bound
         return found
+
+
+def end_of_range(parameters: Mapping[str, Any], name: str, end: str) -> datetime | None:
+    """Return one end of a time range ("from" or "to") in UTC, or None if the range is open there.
+
+    A day without a time is included in full. Raises IncorrectLookupParameters for an invalid time,
+    and for a time without a day.
+    """
+    day, hour = (parameters.get(f"{name}_{end}_{part}") for part in (0, 1))
+    if not (day or hour):
+        return None
+    return parse_utc(f"{day}T{hour or (time.min if end == 'from' else time.max)}")
 
 
 def parse_utc(text: str) -> datetime:

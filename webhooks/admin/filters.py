@@ -1,6 +1,5 @@
 """The delivery log's filters, and functions that convert them to a `Selection` and back."""
 
-from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
@@ -10,7 +9,7 @@ from unfold.contrib.filters.admin import DropdownFilter
 
 from chatbots.admin import scope
 from config.admin.choices import RowFilter
-from config.admin.dates import parse_utc
+from config.admin.dates import end_of_range
 from config.admin.keyset import whole_id
 from webhooks.models.reason import WORDS
 from webhooks.payloads import event_choices
@@ -92,8 +91,8 @@ def selection_of(query: QueryDict) -> Selection | None:
         event=event,
         code_class=code,
         cause=cause,
-        since=_time(query, "from"),
-        until=_time(query, "to"),
+        since=end_of_range(query, "created_at", "from"),
+        until=end_of_range(query, "created_at", "to"),
     )
 
 
@@ -107,10 +106,5 @@ def query_of(selection: Selection) -> dict[str, str]:
     for end, time in (("from", selection.since), ("to", selection.until)):
         if time:
             query[f"created_at_{end}_0"] = f"{time:%Y-%m-%d}"
-            query[f"created_at_{end}_1"] = f"{time:%H:%M:%S}"
+            query[f"created_at_{end}_1"] = f"{time.time()}"
     return query | {"state__exact": "FAILED"}
-
-
-def _time(query: QueryDict, end: str) -> datetime | None:
-    day, hour = (query.get(f"created_at_{end}_{part}") for part in (0, 1))
-    return parse_utc(f"{day}T{hour}") if day and hour else None

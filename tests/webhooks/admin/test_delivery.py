@@ -224,7 +224,7 @@ def test_the_log_can_be_filtered(client: Client, chatbot: Chatbot, query: str, c
     assert len(found) == count
 
 
-@pytest.mark.parametrize("day", ["x", "2026-13-01", "2026-02-30"])
+@pytest.mark.parametrize("day", ["x", "2026-13-01", "2026-02-30", ""])
 def test_an_invalid_day_redirects_to_the_log(client: Client, day: str) -> None:
     answer = client.get(f"{LOG}?created_at_from_0={day}&created_at_from_1=00:00:00")
     assert (answer.status_code, answer["Location"]) == (302, f"{LOG}?e=1")

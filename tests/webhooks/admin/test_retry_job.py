@@ -77,6 +77,28 @@ def test_a_job_retries_exactly_what_the_filter_matched(client: Client, chatbot: 
     assert (job.by, job.per_second) == (chatbot.account.owner.get_full_name(), 50)
 
 
+def test_a_day_without_a_time_is_included_in_full(client: Client, chatbot: Chatbot) -> None:
+    times = ("01T23:59:59.9", "02T00:00:00", "02T23:59:59.9", "03T00:00:00")
+    rows = failed(chatbot, len(times))
+    for row, time in zip(rows, times, strict=True):
+        Delivery.objects.filter(pk=row.pk).update(created_at=f"2026-01-{time}+00:00")
+    included = {row.pk for row in rows[1:3]}
+    query = "created_at_from_0=2026-01-02&created_at_from_1=&created_at_to_0=2026-01-02"
+    address = f"{ALL}?{query}"
+    preview = client.get(address)
+    assert "2026-01-02 23:59:59 UTC" in preview.text
+    form = fields_of(preview) | {"per_second": "50"}
+    job_page = client.post(address, form, follow=True).text
+    advance()
+    due = Delivery.objects.filter(due_at__isnull=False)
+    assert {*due.values_list("pk", flat=True)} == included
+    log = re.search(f'href="({LOG}[?][^"]+)"', job_page)
+    assert log
+    for shown in (f"{LOG}?{query}", unescape(log[1])):
+        found = re.findall("/delivery/([0-9a-f-]{36})/change/", client.get(shown).text)
+        assert set(found) == {*map(str, included)}
+
+
 @pytest.mark.parametrize(
     "query",
     ["state__exact=SUCCESS", "code=2xx", "is_test__exact=1", "event__exact=NEW_LEAD", "q=shop"],
