@@ -1,5 +1,6 @@
 """Long words, such as names without spaces, are broken instead of widening a page or cell."""
 
+import time
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from playwright.sync_api import Page, expect
 from accounts.models import ApiKey, User
 from accounts.services import api_key
 from chatbots.models import Chatbot
+from config.database.lengths import LONG
 from conversations.models import Thread
 from conversations.models.message import MessageType
 from tests.browser.crawl import DESK, PHONE, SETTLED, WIDTH
@@ -105,6 +107,15 @@ def test_a_quoted_message_takes_up_the_space_that_is_left(page: Page, shop: Chat
     box = page.locator(".field-last_words a").bounding_box()
     assert box
     assert box["height"] < 30
+
+
+def test_a_message_without_spaces_is_laid_out_quickly(page: Page, shop: Chatbot) -> None:
+    thread = ThreadFactory(chatbot=shop)
+    MessageFactory(thread=thread, content="A" * LONG)
+    began = time.monotonic()
+    page.goto(reverse("admin:conversations_thread_change", args=[thread.pk]))
+    page.evaluate("document.body.offsetHeight")
+    assert time.monotonic() - began < 7
 
 
 def test_an_ordinary_row_of_the_inbox_takes_one_line(page: Page, shop: Chatbot) -> None:
