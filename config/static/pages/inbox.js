@@ -1,4 +1,4 @@
-// The live inbox: it polls for changes and replaces the rows, the tabs and the links to other pages.
+// The live inbox: it polls for changes and replaces the rows, the tabs, the links to other pages and the menu's badge.
 // While one of them is focused or a row is selected, it replaces them only if the user clicks the
 // button that shows how many rows are new.
 "use strict";
@@ -7,6 +7,8 @@ const tabs = document.getElementById("inbox-tabs");
 const show = document.getElementById("inbox-show");
 const said = document.getElementById("inbox-said"); // for screen readers
 const lost = document.getElementById("inbox-lost");
+const all = document.getElementById("action-toggle");
+const ENTRY = "#nav-sidebar-apps a.active"; // the menu's link to the inbox, with the number of waiting visitors
 const EVERY = 2000, HIDDEN = 15000, LATEST = 30000;
 let known = rowsOf(document), latest = known, tag = "", wait = EVERY, stale = false, timer;
 
@@ -28,6 +30,19 @@ function replace(page) {
   const footer = document.querySelector("nav.older");
   const newFooter = page.querySelector("nav.older");
   if (footer && newFooter) footer.replaceWith(newFooter);
+  const entry = document.querySelector(ENTRY), newEntry = page.querySelector(ENTRY);
+  if (entry && newEntry) entry.replaceChildren(...newEntry.children);
+  count();
+}
+
+// Django's script knows only the checkboxes that were on the page when it was loaded.
+function count() {
+  const boxes = [...table().querySelectorAll("input.action-select")];
+  const selected = boxes.filter((box) => box.checked).length;
+  for (const box of boxes) box.closest("tr").classList.toggle("selected", box.checked);
+  if (all) all.checked = selected > 0 && selected === boxes.length;
+  const counter = document.querySelector(".action-counter");
+  if (counter) counter.textContent = `${selected} of ${boxes.length} selected`;
 }
 
 // Show the current list. If a row has been focused or selected in the meantime, do so only if the user asked for it.
@@ -92,9 +107,11 @@ if (tabs?.dataset.news) {
   show.addEventListener("click", () => poll(true));
   document.addEventListener("visibilitychange", () => { if (!document.hidden) poll(); });
   window.addEventListener("online", () => poll());
-  // Django's script knows only the checkboxes that were on the page when it was loaded.
-  document.getElementById("action-toggle")?.addEventListener("change", (event) => {
-    for (const box of table().querySelectorAll("input.action-select")) box.checked = event.target.checked;
+  table()?.addEventListener("change", (event) => {
+    if (event.target === all) {
+      for (const box of table().querySelectorAll("input.action-select")) box.checked = all.checked;
+    }
+    count();
   });
   poll();
 }
