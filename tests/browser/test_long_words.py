@@ -37,7 +37,7 @@ LIST = ".simplebar-content-wrapper:has(#result_list)"  # the part of a page that
 
 @pytest.fixture
 def thread(shop: Chatbot) -> Thread:
-    Chatbot.objects.filter(pk=shop.pk).update(name=WORD[:100])
+    Chatbot.objects.filter(pk=shop.pk).update(name=WORD[::-1])
     visitor = VisitorFactory(chatbot=shop, name=WORD, email=f"{WORD}@a.example", external_id=WORD)
     thread: Thread = ThreadFactory(
         chatbot=shop, visitor=visitor, title=WORD, tags=[WORD, "billing"], platform_source=WORD
@@ -62,6 +62,8 @@ def test_a_page_is_not_wider_than_the_window(
         ("conversations_thread_change", thread),
         ("conversations_visitor_change", thread.visitor),
         ("chatbots_chatbot_try", thread.chatbot),
+        ("chatbots_chatbot_delete", thread.chatbot),
+        ("webhooks_endpoint_of", thread.chatbot),
         ("accounts_apikey_change", key),
     ):
         page.goto(reverse(f"admin:{name}", args=[row.pk]))
