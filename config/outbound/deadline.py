@@ -1,9 +1,10 @@
 """One deadline for a whole exchange: the name lookup, the request and the response.
 
 A socket's timeout limits only a single step, and a peer that sends slowly can stretch an exchange
-over any number of steps. So before every step, the timeout is set to the time left. The deadline is
-a context variable, so it also applies to a connection that was kept from an earlier exchange, and
-each thread has its own deadline.
+over any number of steps. So before every step, the timeout is set to the time left. A step that
+does not obey its timeout is cut off (see `config.outbound.overdue`). The deadline is a context
+variable, so it also applies to a connection that was kept from an earlier exchange, and each thread
+has its own deadline.
 """
 
 import ipaddress
@@ -16,6 +17,8 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
+
+from config.outbound.overdue import Steps
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Addresses = tuple[Address, ...]
@@ -30,6 +33,7 @@ KEPT_FREE = 64
 NAMES_KNOWN = 4_096  # maximum number of remembered names whose latest lookup succeeded
 
 _ends: ContextVar[float] = ContextVar("_ends")
+_steps = Steps()
 
 
 @contextmanager
@@ -58,8 +62,10 @@ def left(doing: str) -> float:
 @contextmanager
 def _armed(sock: socket.socket, *, doing: str, share: int = 1) -> Iterator[None]:
     try:
-        sock.settimeout(left(doing) / share)
-        yield
+        seconds = left(doing) / share
+        sock.settimeout(seconds)
+        with _steps.watched(sock, seconds):
+            yield
     except TimeoutError as error:
         raise TimeoutError(doing) from error
 

@@ -9,7 +9,7 @@ import pytest
 
 from config.outbound.failures import Reason
 from tests.servers import behaviors as say
-from tests.servers import certificates
+from tests.servers import certificates, flooding
 from tests.servers import receiver as servers
 from tests.servers.behaviors import Behavior
 from tests.servers.receiver import Greeting, Receiver
@@ -108,6 +108,8 @@ def test_a_hostile_receiver_gets_no_success_and_no_extra_time(
         (servers.half_a_handshake, "TIMEOUT", "during the TLS handshake"),
         (servers.drip_the_handshake, "TIMEOUT", "during the TLS handshake"),
         (servers.hear_nothing, "TIMEOUT", "while waiting for the response"),
+        (flooding.flood_the_handshake, "TIMEOUT", "during the TLS handshake"),
+        (flooding.flood_the_response, "TIMEOUT", "while waiting for the response"),
         (servers.hang_up_at_once, "CONNECTION_CLOSED", ""),
         (servers.speak_plainly, "TLS_FAILED", "wrong version number"),
     ],
