@@ -72,6 +72,22 @@ def test_keys_lead_to_the_notes_and_to_the_previous_waiting_conversation(
 
 
 @pytest.mark.slow
+def test_a_shortcut_key_that_is_held_down_acts_once(page: Page, thread: Thread) -> None:
+    posts: list[str] = []
+    page.on("request", lambda request: posts.append(request.url) if request.method == "POST" else 0)
+    open_page(page, thread)
+    resolve, reopen = (page.get_by_role("button", name=name) for name in ("Resolve", "Reopen"))
+    page.keyboard.down("e")
+    expect(reopen).to_be_visible()
+    for _ in range(3):
+        page.keyboard.down("e")  # a repeat, because the key has not been released
+    page.keyboard.up("e")
+    page.keyboard.press("e")
+    expect(resolve).to_be_visible()
+    assert len([url for url in posts if "/resolve/" in url]) == 2
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("width", HEIGHTS)
 def test_the_whole_row_of_the_inbox_opens_the_thread(
     page: Page, thread: Thread, width: int

@@ -1,5 +1,6 @@
 // Single-key shortcuts: a key focuses or clicks the control whose data-key it matches.
-// They work only outside fields. "?" lists them, and the choice to switch them off is remembered.
+// They work only outside fields. "?" lists them, and the choice to switch them off is remembered. A key that is held
+// down acts once: on the next page, its repeats could undo what it has done.
 "use strict";
 
 const dialog = document.getElementById("shortcuts");
@@ -31,7 +32,7 @@ enabled.addEventListener("change", () =>
 opener.hidden = false;
 opener.addEventListener("click", () => dialog.showModal());
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat) return;
   if (event.target.closest(FIELDS) || dialog.open || !enabled.checked) return;
   if (event.key === "?") {
     event.preventDefault();
