@@ -1,8 +1,9 @@
-// Forms: after a failed save, the focus moves to the first error. If the session ended or the service
-// failed, the input is filled in again when the same person next opens the form in this tab.
+// Forms: a double click submits a form once. After a failed save, the focus moves to the first error. If the session
+// ended or the service failed, the input is filled in again when the same person next opens the form in this tab.
 "use strict";
 
 (() => {
+  const WAIT = 10_000; // ms until a form can be submitted again if its page stays, such as when loading was stopped
   const KEPT = "unsaved", FORMS = "form.warn-unsaved-form, form[data-keep]";
   const OWN = /^(csrfmiddlewaretoken|form_token)$|-(TOTAL|INITIAL|MIN_NUM|MAX_NUM)_FORMS$/; // not kept: each page has its own
   const NOTE = "This was not saved: your session had ended, or the service failed. Your input is back in the form. Save it again.";
@@ -40,7 +41,21 @@
     form.before(note);
   }
 
+  // A second submit would replace the response to the first, which may show a secret that no page shows again.
+  // Buttons stay enabled, because a disabled button is not submitted with its form.
+  const sending = new Set();
+  function submitOnce(event) {
+    const form = event.target;
+    if (event.defaultPrevented || form.method !== "post") return;
+    if (sending.has(form)) return event.preventDefault();
+    sending.add(form);
+    setTimeout(() => sending.delete(form), WAIT);
+  }
+
   document.addEventListener("submit", keep);
+  document.addEventListener("submit", submitOnce);
+  // The browser may restore the page with everything that its scripts remember.
+  addEventListener("pageshow", (event) => event.persisted && sending.clear());
   document.addEventListener("DOMContentLoaded", () => {
     const kept = JSON.parse(stored((session) => session.getItem(KEPT)));
     const failed = document.querySelector("#login-form, [data-failed]");
