@@ -11,11 +11,11 @@ from chatbots.models import Chatbot, Instruction
 from conversations.models import Thread
 from tests.browser.crawl import DESK, Look
 from tests.browser.devices import Device, Mouse
+from tests.browser.sessions import end_session, sign_in, submit_without_session
+from tests.factories.accounts import AccountFactory
 from tests.factories.chatbots import InstructionFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory
 from tests.factories.staff import superuser
-
-PASSWORD = "correct horse battery"
 
 
 @pytest.fixture
@@ -32,20 +32,6 @@ def thread(shop: Chatbot) -> Thread:
 
 def change_page(row: Instruction | Thread) -> str:
     return reverse(f"admin:{row._meta.label_lower.replace('.', '_')}_change", args=[row.pk])
-
-
-def end_session(page: Page) -> None:
-    page.context.clear_cookies(name="sessionid")
-
-
-def sign_in(device: Device, person: User) -> None:
-    """Sign in on the page that appears because the session has ended."""
-    page = device.page
-    person.set_password(PASSWORD)
-    person.save()
-    device.write(page.get_by_label("Email"), person.email)
-    device.write(page.get_by_label("Password"), PASSWORD)
-    device.press(page.get_by_role("button", name="Log in"))
 
 
 @pytest.mark.slow
@@ -129,6 +115,55 @@ def test_an_agent_whose_session_has_ended_signs_in_and_comes_back_to_the_convers
     device.press(page.get_by_role("button", name="Send"))
     sign_in(device, person)
     expect(box).to_have_value("Let me look")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("path", "label", "text", "button"),
+    [
+        ("chatbots_chatbot_add", "Description", "answers questions", "Create"),
+        ("accounts_apikey_add", "Label", "build server", "Issue"),
+        ("chatbots_chatbot_try", "Message", "Hello?", "Ask"),
+        ("webhooks_endpoint_of", "URL", "https://shop.example/hooks", "Save"),
+    ],
+)
+def test_the_text_of_a_page_with_its_own_form_survives_the_end_of_the_session(
+    page: Page, person: User, shop: Chatbot, path: str, label: str, text: str, button: str
+) -> None:
+    page.goto(reverse(f"admin:{path}", args=[] if path.endswith("add") else [shop.pk]))
+    field = page.locator("form[method=post]").get_by_label(label).last
+    field.fill(text)
+    submit_without_session(page, person, button)
+    expect(field).to_have_value(text)
+
+
+@pytest.mark.slow
+def test_a_secret_is_not_kept_and_the_page_says_so(page: Page, person: User, shop: Chatbot) -> None:
+    page.goto(reverse("admin:webhooks_endpoint_of", args=[shop.pk]))
+    page.get_by_label("Use my own").check()
+    page.get_by_label("Own secret").fill("a-secret-of-my-own")
+    end_session(page)
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_label("Password")).to_be_visible()
+    assert "a-secret-of-my-own" not in page.evaluate("JSON.stringify(sessionStorage)")
+    sign_in(Mouse(page, Look(DESK, "light")), person)
+    expect(page.get_by_text("back in the form, except passwords and secrets.")).to_be_visible()
+    expect(page.get_by_label("Use my own")).to_be_checked()
+    expect(page.get_by_label("Own secret")).to_have_value("")
+
+
+@pytest.mark.slow
+def test_a_choice_that_a_search_has_found_survives_the_end_of_the_session(
+    page: Page, person: User, shop: Chatbot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    AccountFactory(name="Aardvark")
+    monkeypatch.setattr("config.admin.choices.OFFERED", 1)
+    page.goto(f"{reverse('admin:chatbots_chatbot_add')}?account={shop.account_id}")
+    account = page.locator("select[name=account]")
+    expect(account).to_have_value(str(shop.account_id))
+    submit_without_session(page, person, "Create")
+    expect(account).to_have_value(str(shop.account_id))
+    expect(account.locator("option:checked")).to_have_text(shop.account.name)
 
 
 def test_unsent_text_survives_a_sign_out(page: Page, person: User, thread: Thread) -> None:
