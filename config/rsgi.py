@@ -12,9 +12,8 @@ import asyncio
 import logging
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -26,15 +25,16 @@ from granian._granian import RSGIProtocolClosed as ProtocolClosed
 from granian.rsgi import Scope
 
 from config import metrics
-from config.api.body import MAX_BYTES, REFUSAL
-from config.api.errors import ApiError, InvalidRequest, Unavailable
-from config.api.limits import CALL, Call
+from config.api.body import REFUSAL
+from config.api.errors import InvalidRequest
+from config.api.limits import CALL
 from config.content_type import plain_type
 from config.database.connections import release_connection
 from config.database.inline import MustWait, inline
 from config.database.locks import WEB_LOCK_TIMEOUT, limit_waits
 from config.database.postgresql.outage import outage
 from config.runtime.arrivals import Arrivals
+from config.runtime.bodies import ENDED, LATE, SMALL, Body, has_body, receive, room
 from config.runtime.shortcut import Watcher, before_event_loop
 from config.runtime.thread_pool import ThreadPool
 from config.wsgi import application as django
@@ -44,12 +44,7 @@ if TYPE_CHECKING:
 
 HTTPProtocol = Any  # granian's RSGIHTTPProtocol
 
-DISCARDED = 8 * 1024 * 1024  # maximum bytes to read and discard beyond a body's limit
-SMALL = 16 * 1024  # bytes of each body that do not count toward HELD
 STALLED = 60.0  # seconds without progress before a streamed response is abandoned
-LATE = f"Not received within {settings.BODY_TIMEOUT:g} seconds"
-ENDED = "Ended before its declared length"
-HELD = 64 * 1024 * 1024  # maximum bytes of all pending bodies together
 
 logger = logging.getLogger(__name__)
 outage.watched = not settings.EMBEDDED
@@ -61,107 +56,6 @@ threads = ThreadPool(settings.WEB_THREADS, thread_name_prefix="web")
 # them, because a POST may wait for a model.
 READS, WRITES = {"GET", "HEAD"}, {"PUT", "PATCH", "DELETE"}
 INLINE = READS if settings.DATABASE_URL or settings.REDIS_URL else READS | WRITES
-
-
-class Room:
-    """Tracks the memory that bodies take. Needs no lock, because only the event loop uses it."""
-
-    def __init__(self) -> None:
-        self.taken = 0
-
-    def take(self, size: int) -> None:
-        """Reserve memory for part of a body. Raises Unavailable if too little is left."""
-        if self.taken + size > HELD:
-            raise Unavailable
-        self.taken += size
-
-
-room = Room()
-
-
-@dataclass
-class Body:
-    """The part of a request's body that has been received."""
-
-    length: int  # as declared, or as received if that is more; can exceed len(kept)
-    kept: bytearray = field(default_factory=bytearray)
-    complete: bool = True  # no part of the body is left unread on the connection
-    refusal: ApiError | None = None
-    charged: int = 0  # bytes reserved in `room`
-    call: Call = field(default_factory=Call)  # kept if the request starts again in another thread
-
-    def add(self, part: bytes) -> None:
-        """Append a part, and reserve memory once the body exceeds SMALL. Raises Unavailable."""
-        self.kept += part
-        beyond = len(self.kept) - SMALL - self.charged
-        if beyond > 0:
-            room.take(beyond)
-            self.charged += beyond
-
-    def refuse(self, error: ApiError) -> None:
-        """Drop what was received and record the error. The response closes the connection."""
-        self.kept.clear()
-        if self.charged:  # always 0 for a small body, which is refused on another thread
-            room.taken -= self.charged
-        self.charged, self.complete, self.refusal = 0, False, error
-
-
-def has_body(scope: Scope) -> bool:
-    """Return whether a request announces a body."""
-    return "content-length" in scope.headers or "transfer-encoding" in scope.headers
-
-
-def bound_of(path: str) -> int:
-    """Return the maximum length of a request's body, in bytes."""
-    return MAX_BYTES if path.startswith("/api/") else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-
-
-async def whole(protocol: HTTPProtocol) -> AsyncIterator[bytes]:
-    """Yield a body as one part, or nothing if the client disconnects before sending all of it."""
-    with suppress(ProtocolClosed):
-        yield await protocol()
-
-
-async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
-    """Receive a request's body, up to its bound and within BODY_TIMEOUT.
-
-    The rest of a longer body is discarded, so that the connection can be reused. A body that
-    exceeds its bound by more than DISCARDED is not read to the end, and the connection is closed.
-
-    Granian ends a chunked body with an empty part. If the client disconnects, or sends an invalid
-    chunk or any trailers, granian yields one more empty part.
-    """
-    declared = scope.headers.get("content-length")
-    body, bound = Body(int(declared or 0)), bound_of(scope.path)
-    if not has_body(scope):
-        return body
-    received, most, empty = 0, bound + DISCARDED, 0
-    try:
-        async with asyncio.timeout(settings.BODY_TIMEOUT):
-            if body.length <= most:
-                at_once = declared is not None and body.length <= SMALL  # cheaper
-                async for part in whole(protocol) if at_once else protocol:
-                    received += len(part)
-                    empty += not part
-                    if received <= bound:
-                        body.add(part)
-                    elif received > most:
-                        break
-    except TimeoutError:
-        body.refuse(InvalidRequest.at([], LATE))
-    except Unavailable as refusal:
-        body.refuse(refusal)
-    except BaseException:
-        room.taken -= body.charged
-        raise
-    else:
-        if received < body.length <= most:
-            body.refuse(InvalidRequest.at([], ENDED))
-        elif "transfer-encoding" in scope.headers and empty > 1:
-            body.refuse(InvalidRequest.at([], "Expected complete chunks without trailers"))
-    body.length = max(body.length, received)
-    body.complete = body.complete and body.length <= most
-    return body
 
 
 def headers_of(scope: Scope) -> dict[str, str]:

@@ -12,6 +12,7 @@ import requests
 
 from chatbots.models import Chatbot, ConversationStarter
 from config.api.body import MAX_BYTES
+from config.runtime.bodies import HELD, SMALL
 from tests.config.imported_settings import run
 from tests.conftest import Api
 from tests.servers.processes import Web
@@ -21,9 +22,6 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.proves("HTTP 
 TIMEOUT = 4  # seconds within which a body must arrive in these tests
 LONGER = 30  # the same, in the test that first waits up to 15 seconds for each of ten responses
 SLOW = 600  # number of clients that send slowly
-# In bytes: the maximum total size of all pending bodies, and the part of each that does not count.
-# Copied from config.rsgi, because importing that module would change this process's settings.
-HELD, SMALL = 64 * 1024 * 1024, 16 * 1024
 
 
 def server(timeout: int) -> Web:

@@ -1,0 +1,124 @@
+"""Bodies of requests, received on the event loop within bounds of time and memory."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.conf import settings
+from granian._granian import RSGIProtocolClosed as ProtocolClosed
+from granian.rsgi import Scope
+
+from config.api.body import MAX_BYTES
+from config.api.errors import ApiError, InvalidRequest, Unavailable
+from config.api.limits import Call
+
+HTTPProtocol = Any  # granian's RSGIHTTPProtocol
+
+DISCARDED = 8 * 1024 * 1024  # maximum bytes to read and discard beyond a body's limit
+SMALL = 16 * 1024  # bytes of each body that do not count toward HELD
+HELD = 64 * 1024 * 1024  # maximum bytes of all pending bodies together
+LATE = f"Not received within {settings.BODY_TIMEOUT:g} seconds"
+ENDED = "Ended before its declared length"
+
+
+class Room:
+    """Tracks the memory that bodies take. Needs no lock, because only the event loop uses it."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+
+    def take(self, size: int) -> None:
+        """Reserve memory for part of a body. Raises Unavailable if too little is left."""
+        if self.taken + size > HELD:
+            raise Unavailable
+        self.taken += size
+
+
+room = Room()
+
+
+@dataclass
+class Body:
+    """The part of a request's body that has been received."""
+
+    length: int  # as declared, or as received if that is more; can exceed len(kept)
+    kept: bytearray = field(default_factory=bytearray)
+    complete: bool = True  # no part of the body is left unread on the connection
+    refusal: ApiError | None = None
+    charged: int = 0  # bytes reserved in `room`
+    call: Call = field(default_factory=Call)  # kept if the request starts again in another thread
+
+    def add(self, part: bytes) -> None:
+        """Append a part, and reserve memory once the body exceeds SMALL. Raises Unavailable."""
+        self.kept += part
+        beyond = len(self.kept) - SMALL - self.charged
+        if beyond > 0:
+            room.take(beyond)
+            self.charged += beyond
+
+    def refuse(self, error: ApiError) -> None:
+        """Drop what was received and record the error. The response closes the connection."""
+        self.kept.clear()
+        if self.charged:  # always 0 for a small body, which is refused on another thread
+            room.taken -= self.charged
+        self.charged, self.complete, self.refusal = 0, False, error
+
+
+def has_body(scope: Scope) -> bool:
+    """Return whether a request announces a body."""
+    return "content-length" in scope.headers or "transfer-encoding" in scope.headers
+
+
+def bound_of(path: str) -> int:
+    """Return the maximum length of a request's body, in bytes."""
+    return MAX_BYTES if path.startswith("/api/") else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+
+
+async def whole(protocol: HTTPProtocol) -> AsyncIterator[bytes]:
+    """Yield a body as one part, or nothing if the client disconnects before sending all of it."""
+    with suppress(ProtocolClosed):
+        yield await protocol()
+
+
+async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
+    """Receive a request's body, up to its bound and within BODY_TIMEOUT.
+
+    The rest of a longer body is discarded, so that the connection can be reused. A body that
+    exceeds its bound by more than DISCARDED is not read to the end, and the connection is closed.
+
+    Granian ends a chunked body with an empty part. If the client disconnects, or sends an invalid
+    chunk or any trailers, granian yields one more empty part.
+    """
+    declared = scope.headers.get("content-length")
+    body, bound = Body(int(declared or 0)), bound_of(scope.path)
+    if not has_body(scope):
+        return body
+    received, most, empty = 0, bound + DISCARDED, 0
+    try:
+        async with asyncio.timeout(settings.BODY_TIMEOUT):
+            if body.length <= most:
+                at_once = declared is not None and body.length <= SMALL  # cheaper
+                async for part in whole(protocol) if at_once else protocol:
+                    received += len(part)
+                    empty += not part
+                    if received <= bound:
+                        body.add(part)
+                    elif received > most:
+                        break
+    except TimeoutError:
+        body.refuse(InvalidRequest.at([], LATE))
+    except Unavailable as refusal:
+        body.refuse(refusal)
+    except BaseException:
+        room.taken -= body.charged
+        raise
+    else:
+        if received < body.length <= most:
+            body.refuse(InvalidRequest.at([], ENDED))
+        elif "transfer-encoding" in scope.headers and empty > 1:
+            body.refuse(InvalidRequest.at([], "Expected complete chunks without trailers"))
+    body.length = max(body.length, received)
+    body.complete = body.complete and body.length <= most
+    return body
