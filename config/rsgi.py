@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from io import BytesIO
+from io import BufferedReader, BytesIO
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -36,6 +36,7 @@ from config.database.postgresql.outage import outage
 from config.runtime.arrivals import Arrivals
 from config.runtime.bodies import ENDED, LATE, SMALL, Body, has_body, receive, room
 from config.runtime.shortcut import Watcher, before_event_loop
+from config.runtime.stalled_clients import limit_stalls
 from config.runtime.thread_pool import ThreadPool
 from config.wsgi import application as django
 
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 
 HTTPProtocol = Any  # granian's RSGIHTTPProtocol
 
-STALLED = 60.0  # seconds without progress before a streamed response is abandoned
 
 logger = logging.getLogger(__name__)
 outage.watched = not settings.EMBEDDED
@@ -119,6 +119,15 @@ class Stream:
             release_connection()
 
 
+def path_of(response: HttpResponseBase) -> str:
+    """Return the path of the static file that a response contains in full, otherwise "".
+
+    Granian reads a file only as fast as the client accepts it. It keeps all other bytes in memory.
+    """
+    file = getattr(response, "file_to_stream", None)
+    return file.name if isinstance(file, BufferedReader) else ""
+
+
 def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
     """Handle a request with Django, and send the response, or return it if it must be streamed."""
     response = django.get_response(WSGIRequest(environ_of(scope, body)))
@@ -129,7 +138,10 @@ def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
     if response.streaming and not response.has_header("Content-Length"):
         return Stream(headers, response)
     try:
-        protocol.response_bytes(response.status_code, headers, b"".join(response))
+        if path := path_of(response):
+            protocol.response_file(response.status_code, headers, path)
+        else:
+            protocol.response_bytes(response.status_code, headers, b"".join(response))
     finally:
         # An API response has nothing to release except the database connection. Calling close()
         # would also send Django's request_finished signal.
@@ -156,21 +168,19 @@ def answer_elsewhere(*_: Any) -> None:
 
 
 async def send(protocol: HTTPProtocol, stream: Stream) -> None:
-    """Send a response piece by piece.
+    """Send a response piece by piece, until it ends or the client disconnects.
 
-    A thread produces each piece, and only the event loop waits for the client. So a slow client
-    holds one piece in memory, but neither a thread nor a database connection. The response is
-    abandoned if the client disconnects or accepts nothing for STALLED seconds.
+    A thread produces each piece. Granian takes it at once and keeps what the client has not read
+    yet, so a slow client holds memory, but neither a thread nor a database connection.
     """
     run = asyncio.get_running_loop().run_in_executor
     transport = protocol.response_stream(stream.response.status_code, stream.headers)
     pieces: Iterator[bytes] = iter(stream.response)
     try:
         while (piece := await run(threads, stream.next_piece, pieces)) is not None:
-            async with asyncio.timeout(STALLED):
-                await transport.send_bytes(piece)
-    except (ProtocolClosed, TimeoutError):
-        logger.info("a client disconnected or stalled before the end of a response")
+            await transport.send_bytes(piece)
+    except ProtocolClosed:
+        logger.info("a client disconnected before the end of a response")
     finally:
         await run(threads, stream.response.close)
 
@@ -242,3 +252,11 @@ async def application(scope: Scope, protocol: HTTPProtocol) -> None:
         room.taken -= body.charged
     if stream:
         await send(protocol, stream)
+
+
+def start(loop: asyncio.AbstractEventLoop) -> None:
+    """Prepare to serve with granian's event loop, which runs once granian listens."""
+    loop.call_soon(limit_stalls)
+
+
+application.__rsgi_init__ = start  # type: ignore[attr-defined]  # where granian looks for it

@@ -15,6 +15,7 @@ from typing import Any
 from granian._granian import RSGIProtocolClosed as ProtocolClosed
 
 from config.runtime.shortcut import Watcher
+from config.runtime.stalled_clients import begin_stop
 
 LOOK = 1.0  # seconds between checks for bodies that are late
 
@@ -40,6 +41,18 @@ class Loop(asyncio.SelectorEventLoop):
         if isinstance(callback, AtOnce):
             return callback(*args)
         return super().call_soon_threadsafe(callback, *args, context=context)
+
+    # Any: the stubs tie the arguments' types to the callback's
+    def add_signal_handler(  # type: ignore[override]
+        self, sig: int, callback: Any, *args: Any
+    ) -> None:
+        """Handle a signal. Granian handles only those that stop the process."""
+
+        def stop() -> None:
+            callback(*args)
+            begin_stop()
+
+        super().add_signal_handler(sig, stop)
 
 
 def new_loop() -> Loop:
