@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.core.handlers.wsgi import WSGIRequest
 from django.db import connection
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from granian._granian import RSGIProtocolClosed as ProtocolClosed
 from granian.rsgi import Scope
@@ -33,8 +34,9 @@ from config.database.connections import release_connection
 from config.database.inline import MustWait, inline
 from config.database.locks import WEB_LOCK_TIMEOUT, limit_waits
 from config.database.postgresql.outage import outage
+from config.middleware import client_address, counted_as, trusted
 from config.runtime.arrivals import Arrivals
-from config.runtime.bodies import ENDED, LATE, SMALL, Body, has_body, receive, room
+from config.runtime.bodies import ENDED, LATE, SMALL, Body, has_body, receive
 from config.runtime.shortcut import Watcher, before_event_loop
 from config.runtime.stalled_clients import limit_stalls
 from config.runtime.thread_pool import ThreadPool
@@ -78,6 +80,21 @@ def headers_of(scope: Scope) -> dict[str, str]:
     return written
 
 
+def peer_of(scope: Scope) -> str:
+    """Return the address at the other end of a request's connection."""
+    return scope.client.rpartition(":")[0].strip("[]")
+
+
+def counted_address(scope: Scope) -> str:
+    """Return the key under which the address of a request's client is counted."""
+    peer = peer_of(scope)
+    if not trusted(peer):
+        return counted_as(peer)
+    request = HttpRequest()
+    request.META = {**headers_of(scope), "REMOTE_ADDR": peer}
+    return counted_as(client_address(request))
+
+
 def environ_of(scope: Scope, body: Body) -> "WSGIEnvironment":
     """Build a request's WSGI environment."""
     host, _, port = scope.server.rpartition(":")
@@ -91,7 +108,7 @@ def environ_of(scope: Scope, body: Body) -> "WSGIEnvironment":
         "SERVER_NAME": host.strip("[]"),
         "SERVER_PORT": port,
         "SERVER_PROTOCOL": f"HTTP/{scope.http_version}",
-        "REMOTE_ADDR": scope.client.rpartition(":")[0].strip("[]"),
+        "REMOTE_ADDR": peer_of(scope),
         "wsgi.version": (1, 0),
         "wsgi.url_scheme": scope.scheme,
         "wsgi.input": BytesIO(body.kept),
@@ -242,14 +259,14 @@ before_event_loop(take)
 
 async def application(scope: Scope, protocol: HTTPProtocol) -> None:
     """Receive a whole request, and answer it in another thread."""
-    body = await receive(scope, protocol)
+    body = await receive(scope, protocol, counted_address(scope))
     metrics.IN_PROGRESS.inc()
     try:
         run = asyncio.get_running_loop().run_in_executor
         stream = await run(threads, answer, scope, protocol, body)
     finally:
         metrics.IN_PROGRESS.dec()
-        room.taken -= body.charged
+        body.release()
     if stream:
         await send(protocol, stream)
 

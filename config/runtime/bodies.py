@@ -1,6 +1,7 @@
 """Bodies of requests, received on the event loop within bounds of time and memory."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ HTTPProtocol = Any  # granian's RSGIHTTPProtocol
 DISCARDED = 8 * 1024 * 1024  # maximum bytes to read and discard beyond a body's limit
 SMALL = 16 * 1024  # bytes of each body that do not count toward HELD
 HELD = 64 * 1024 * 1024  # maximum bytes of all pending bodies together
+SHARE = HELD // 4  # maximum bytes of the pending bodies of one address
 LATE = f"Not received within {settings.BODY_TIMEOUT:g} seconds"
 ENDED = "Ended before its declared length"
 
@@ -28,12 +30,21 @@ class Room:
 
     def __init__(self) -> None:
         self.taken = 0
+        self.shares: Counter[str] = Counter()  # by address
 
-    def take(self, size: int) -> None:
+    def take(self, size: int, address: str) -> None:
         """Reserve memory for part of a body. Raises Unavailable if too little is left."""
-        if self.taken + size > HELD:
+        if self.taken + size > HELD or self.shares[address] + size > SHARE:
             raise Unavailable
         self.taken += size
+        self.shares[address] += size
+
+    def release(self, size: int, address: str) -> None:
+        """Free memory that was reserved."""
+        self.taken -= size
+        self.shares[address] -= size
+        if not self.shares[address]:
+            del self.shares[address]
 
 
 room = Room()
@@ -47,6 +58,7 @@ class Body:
     kept: bytearray = field(default_factory=bytearray)
     complete: bool = True  # no part of the body is left unread on the connection
     refusal: ApiError | None = None
+    address: str = ""  # of the client
     charged: int = 0  # bytes reserved in `room`
     call: Call = field(default_factory=Call)  # kept if the request starts again in another thread
 
@@ -55,15 +67,20 @@ class Body:
         self.kept += part
         beyond = len(self.kept) - SMALL - self.charged
         if beyond > 0:
-            room.take(beyond)
+            room.take(beyond, self.address)
             self.charged += beyond
 
     def refuse(self, error: ApiError) -> None:
         """Drop what was received and record the error. The response closes the connection."""
         self.kept.clear()
+        self.release()
+        self.complete, self.refusal = False, error
+
+    def release(self) -> None:
+        """Free the memory reserved for this body."""
         if self.charged:  # always 0 for a small body, which is refused on another thread
-            room.taken -= self.charged
-        self.charged, self.complete, self.refusal = 0, False, error
+            room.release(self.charged, self.address)
+            self.charged = 0
 
 
 def has_body(scope: Scope) -> bool:
@@ -82,7 +99,7 @@ async def whole(protocol: HTTPProtocol) -> AsyncIterator[bytes]:
         yield await protocol()
 
 
-async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
+async def receive(scope: Scope, protocol: HTTPProtocol, address: str) -> Body:
     """Receive a request's body, up to its bound and within BODY_TIMEOUT.
 
     The rest of a longer body is discarded, so that the connection can be reused. A body that
@@ -92,7 +109,7 @@ async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
     chunk or any trailers, granian yields one more empty part.
     """
     declared = scope.headers.get("content-length")
-    body, bound = Body(int(declared or 0)), bound_of(scope.path)
+    body, bound = Body(int(declared or 0), address=address), bound_of(scope.path)
     if not has_body(scope):
         return body
     received, most, empty = 0, bound + DISCARDED, 0
@@ -112,7 +129,7 @@ async def receive(scope: Scope, protocol: HTTPProtocol) -> Body:
     except Unavailable as refusal:
         body.refuse(refusal)
     except BaseException:
-        room.taken -= body.charged
+        body.release()
         raise
     else:
         if received < body.length <= most:

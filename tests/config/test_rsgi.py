@@ -12,10 +12,10 @@ import requests
 
 from chatbots.models import Chatbot, ConversationStarter
 from config.api.body import MAX_BYTES
-from config.runtime.bodies import HELD, SMALL
 from tests.config.imported_settings import run
 from tests.conftest import Api
 from tests.servers.processes import Web
+from tests.servers.raw import Raw, as_json
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.proves("HTTP statuses/400")]
 
@@ -40,37 +40,6 @@ def web(django_db_setup: None) -> Iterator[Web]:
 def longer_web() -> Iterator[Web]:
     with server(LONGER) as web:
         yield web
-
-
-class Raw:
-    """A connection on which a test writes bytes and reads responses."""
-
-    def __init__(self, web: Web) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", web.port), timeout=60)
-        self.file = self.socket.makefile("rb")
-
-    def __enter__(self) -> "Raw":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.file.close()
-        self.socket.close()
-
-    def send(self, line: str, *headers: str, body: bytes = b"") -> None:
-        head = "\r\n".join([f"{line} HTTP/1.1", "Host: localhost", *headers, "", ""])
-        self.socket.sendall(head.encode() + body)
-
-    def response(self) -> tuple[int, dict[str, str], bytes]:
-        status = int(self.file.readline().split()[1])
-        headers = {}
-        while line := self.file.readline().strip():
-            name, _, value = line.decode().partition(": ")
-            headers[name.lower()] = value
-        return status, headers, self.file.read(int(headers.get("content-length", 0)))
-
-
-def as_json(api: Api) -> tuple[str, str]:
-    return f"Authorization: Bearer {api.key}", "Content-Type: application/json"
 
 
 @pytest.fixture
@@ -138,26 +107,57 @@ UNREAD = """
 import asyncio
 from contextlib import suppress
 
-from config import rsgi
+from config.runtime import bodies
 
 
 class Unread:
     method, path, headers = "POST", "/api/v1/chatbots", {"transfer-encoding": "chunked"}
 
     async def __aiter__(self):
-        yield b"x" * 2 * rsgi.SMALL
-        print(rsgi.room.taken == rsgi.SMALL)
+        yield b"x" * 2 * bodies.SMALL
+        print(bodies.room.taken == bodies.SMALL)
         raise asyncio.CancelledError
 
 
 with suppress(asyncio.CancelledError):
-    asyncio.run(rsgi.receive(Unread(), Unread()))
-print(rsgi.room.taken)
+    asyncio.run(bodies.receive(Unread(), Unread(), "192.0.2.1"))
+print(bodies.room.taken, dict(bodies.room.shares))
 """
 
 
 def test_a_body_that_is_never_complete_keeps_no_memory_reserved(tmp_path: Path) -> None:
-    assert run(tmp_path, UNREAD) == "True\n0\n"
+    assert run(tmp_path, UNREAD) == "True\n0 {}\n"
+
+
+BEHIND_A_PROXY = """
+from ipaddress import ip_network
+
+from django.conf import settings
+
+from config import rsgi
+
+
+class Headers(dict):
+    def get_all(self, name):
+        return [self[name]]
+
+
+class Request:
+    authority, headers = None, Headers({"x-forwarded-for": "2001:db8::1:2:3:4"})
+
+    def __init__(self, client):
+        self.client = client
+
+
+settings.TRUSTED_PROXIES = [ip_network("192.0.2.0/24")]
+for client in ("192.0.2.1:80", "198.51.100.1:80", "[::ffff:198.51.100.1]:80"):
+    print(rsgi.counted_address(Request(client)))
+"""
+
+
+def test_a_body_behind_a_proxy_counts_toward_the_address_of_its_client(tmp_path: Path) -> None:
+    expected = "2001:db8::/64\n198.51.100.1\n198.51.100.1\n"
+    assert run(tmp_path, BEHIND_A_PROXY) == expected
 
 
 def test_a_long_body_in_many_chunks_is_complete(web: Web, api: Api, starters: str) -> None:
@@ -316,30 +316,3 @@ def test_the_web_server_limits_a_path_and_its_headers(
         raw.send(f"GET {path}", *(f"X-{number}: a" for number in range(1, headers)))
         status, _, body = raw.response()
     assert (status, bool(body)) == (expected, expected == 200)
-
-
-@pytest.mark.slow
-def test_unfinished_bodies_share_a_limited_amount_of_memory(
-    web: Web, api: Api, starters: str
-) -> None:
-    count = 80  # bodies of nearly 1 MiB each, more than fit into the memory limit
-    fitting = HELD // (MAX_BYTES - SMALL)
-    body = b"x" * (MAX_BYTES - 1)
-    first, rest = body[: len(body) // 4 * 3], body[len(body) // 4 * 3 :]
-    waiting = [Raw(web) for _ in range(count)]
-    for raw in waiting:
-        raw.send(starters, *as_json(api), f"Content-Length: {MAX_BYTES}", body=first)
-    for raw in waiting:
-        raw.socket.sendall(rest)
-    known = {"Authorization": f"Bearer {api.key}"}
-    small = {"text": "small"}
-    made = requests.post(web.address + starters[5:], json=small, headers=known, timeout=15)
-    assert made.status_code == 200
-    statuses = []
-    for raw in waiting:
-        with raw:
-            status, headers, _ = raw.response()
-            statuses.append((status, headers["connection"], headers.get("retry-after")))
-    assert set(statuses) == {(400, "close", None), (503, "close", "1")}
-    # A refused body releases its memory at once, so only those that do not fit are refused.
-    assert count - fitting <= statuses.count((503, "close", "1")) <= count - fitting + 4
