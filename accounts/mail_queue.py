@@ -19,11 +19,13 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from accounts.models import Mail
+from config.database.claims import NO_CLAIM
 from config.database.connections import release_connection
 from config.database.lengths import SHORT
 from config.database.locks import delete_unlocked, insist, locking, unlocked
 from config.metrics import Counter
 from config.outbound.failures import is_shortage
+from config.runtime import liveness
 
 LEASE = timedelta(seconds=60)
 # The lease of an email that is being sent. A mail server may take EMAIL_TIMEOUT for each step:
@@ -34,8 +36,6 @@ DELAYS = (10.0, 60.0, 300.0, 1800.0)  # seconds before each retry
 MOST_TRIES = len(DELAYS) + 1
 REFUSED = (smtplib.SMTPException, OSError)
 KEPT = timedelta(days=30)  # how long sent and failed emails are kept
-# Any: column values of different types
-NO_CLAIM: dict[str, Any] = {"claim": None, "claimed_until": None}
 
 ENDED = Counter("chatbots_mails_ended", "Emails that were sent or have failed, by state", ["state"])
 FINAL = (Mail.State.SENT, Mail.State.FAILED)
@@ -74,6 +74,7 @@ def claim(most: int) -> list[tuple[str, str]]:
     Returns each email's id and claim token. `send` replaces the token and starts a longer lease.
     """
     now, token = timezone.now(), uuid4()
+    columns = {"claim": token, "claimed_by": liveness.ME, "claimed_until": now + LEASE}
     waiting = Mail.objects.filter(due_at__isnull=False)
     free = Q(claimed_until=None) | Q(claimed_until__lt=now)
     due = unlocked(waiting.filter(free, due_at__lte=now))
@@ -84,7 +85,7 @@ def claim(most: int) -> list[tuple[str, str]]:
             return claimed
         room = most - waiting.filter(claimed_until__gte=now).count()
         while mail and len(claimed) < room:
-            if due.filter(pk=mail.pk).update(claim=token, claimed_until=now + LEASE):
+            if due.filter(pk=mail.pk).update(**columns):
                 claimed.append((str(mail.pk), str(token)))
             round_robin.served = mail.account_id
             mail = round_robin.pick(due)

@@ -1,24 +1,23 @@
 """Periodic work and its schedule.
 
 There is no scheduler process. A worker's dispatcher claims due work, as it does with deliveries: a
-claim is a token with a lease, and only its holder can finish the work.
+claim is a token with a lease, and only its holder can finish the work. A dead worker's claims are
+released as soon as its death is noticed, long before the lease expires.
 """
 
 import time
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import models
 from django.utils import timezone
 
+from config.database.claims import NO_CLAIM
 from config.database.locks import insist, update_unlocked
 
 LEASE = timedelta(minutes=30)  # work that takes longer is considered abandoned and is started again
 LONGEST = timedelta(days=1)  # longest interval of periodic work
-# Any: values of columns of many types
-NO_CLAIM: dict[str, Any] = {"claim": None, "claimed_until": None}
 
 
 class PeriodicWorkQuerySet(models.QuerySet["PeriodicWork"]):
@@ -30,15 +29,16 @@ class PeriodicWorkQuerySet(models.QuerySet["PeriodicWork"]):
             [self.model(name=name, due_at=timezone.now()) for name in names], ignore_conflicts=True
         )
 
-    def claim(self) -> list[tuple[str, str]]:
-        """Claim due work for the length of a lease. Returns each name with its claim."""
+    def claim(self, worker: str = "") -> list[tuple[str, str]]:
+        """Claim due work for the named worker, for a lease. Returns each name with its claim."""
         now, token = timezone.now(), uuid4()
         free = models.Q(claimed_until=None) | _has_passed("claimed_until", now, most=LEASE)
         due = self.filter(free, _has_passed("due_at", now, most=LONGEST))
+        claimed = {"claim": token, "claimed_by": worker, "claimed_until": now + LEASE}
         return [
             (name, str(token))
             for name in due.values_list("name", flat=True)
-            if update_unlocked(due.filter(name=name), claim=token, claimed_until=now + LEASE)
+            if update_unlocked(due.filter(name=name), **claimed)
         ]
 
     def release(self, name: str, claim: str) -> None:
@@ -70,6 +70,7 @@ class PeriodicWork(models.Model):
     name = models.CharField(max_length=50, primary_key=True)
     due_at = models.DateTimeField()
     claim = models.UUIDField(null=True)  # fencing token: only its holder may finish the work
+    claimed_by = models.CharField(max_length=20, blank=True)  # the worker's name in `liveness`
     claimed_until = models.DateTimeField(null=True)
 
     objects = PeriodicWorkQuerySet.as_manager()

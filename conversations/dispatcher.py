@@ -25,6 +25,8 @@ from django.db import connection
 
 from accounts import mail_queue
 from accounts import tasks as account_tasks
+from accounts.models import Mail
+from config.database.claims import claimers, take_over
 from config.database.connections import configure_sessions
 from config.database.locks import WORKER_LOCK_TIMEOUT, left_if_locked
 from config.database.postgresql.outage import outage, reason
@@ -178,8 +180,11 @@ class Dispatcher(threading.Thread):
     def take_over(self) -> None:
         """Keep this worker's liveness locks. Free claims that expired or that dead workers hold."""
         self.hold()
-        if claimers := recovery.claimers():
-            dead = self.lives[-1].dead(claimers)
+        names = recovery.claimers() | claimers(Mail) | claimers(PeriodicWork)
+        if names:
+            dead = self.lives[-1].dead(names)
+            take_over(Mail, dead)
+            take_over(PeriodicWork, dead)
             recovery.take_over(dead, expired=time.monotonic() >= self.renewed_at)
 
     def make_replies(self) -> None:
@@ -206,7 +211,7 @@ class Dispatcher(threading.Thread):
 
     def begin_periodic_work(self) -> None:
         """Claim and start due periodic work."""
-        for name, claim in PeriodicWork.objects.claim():
+        for name, claim in PeriodicWork.objects.claim(liveness.ME):
             release = partial(PeriodicWork.objects.release, name, claim)
             if name in PERIODIC:
                 self.threads.start(PERIODIC[name], claim, release=release)

@@ -212,6 +212,7 @@ class Migration(migrations.Migration):
                 ('due_at', models.DateTimeField(default=django.utils.timezone.now, null=True)),
                 ('tries', models.PositiveIntegerField(default=0)),
                 ('claim', models.UUIDField(null=True)),
+                ('claimed_by', models.CharField(blank=True, max_length=20)),
                 ('claimed_until', models.DateTimeField(null=True)),
                 ('error', models.CharField(blank=True, max_length=255)),
                 ('sent_at', models.DateTimeField(null=True)),
@@ -224,6 +225,7 @@ class Migration(migrations.Migration):
                 'indexes': [
                     models.Index(condition=models.Q(('due_at__isnull', False)), fields=['account', 'due_at', 'id'], name='mail_due_by_account'),
                     models.Index(fields=['account', 'created_at'], name='mail_of_an_hour'),
+                    models.Index(condition=models.Q(('claimed_by__gt', '')), fields=['claimed_by'], name='mail_claimed'),
                     models.Index(condition=models.Q(('thread_id__isnull', False)), fields=['thread_id'], name='mail_of_thread'),
                 ],
             },

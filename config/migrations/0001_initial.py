@@ -17,6 +17,7 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=50, primary_key=True, serialize=False)),
                 ('due_at', models.DateTimeField()),
                 ('claim', models.UUIDField(null=True)),
+                ('claimed_by', models.CharField(blank=True, max_length=20)),
                 ('claimed_until', models.DateTimeField(null=True)),
             ],
             options={

@@ -10,6 +10,7 @@ from contextlib import ExitStack, nullcontext
 
 from django.db import connection
 
+from config.database.claims import NO_CLAIM
 from tests.bench import load, replies, rows
 from tests.bench.measures import SLOTS, cpu_seconds, delays_of, worker
 from tests.bench.model import slow_model
@@ -189,7 +190,7 @@ def timed_claim() -> float:
     took = 1000 * (time.monotonic() - began)
     assert claimed
     ids = [one.delivery_id for one in claimed]
-    Delivery.objects.filter(pk__in=ids).update(**claims.NO_CLAIM)
+    Delivery.objects.filter(pk__in=ids).update(**NO_CLAIM)
     return took
 
 
@@ -227,7 +228,7 @@ def claim_all() -> float:
     began, done = time.monotonic(), 0
     while done < 3_000 and (claimed := claims.claim("1", slots=256)):
         ids = [one.delivery_id for one in claimed]
-        Delivery.objects.filter(pk__in=ids).update(**claims.NO_CLAIM, due_at=None, state="SUCCESS")
+        Delivery.objects.filter(pk__in=ids).update(**NO_CLAIM, due_at=None, state="SUCCESS")
         done += len(ids)
     rate = done / (time.monotonic() - began)
     Delivery.objects.filter(due_at__isnull=False).update(due_at=None, state="SUCCESS")

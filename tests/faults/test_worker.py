@@ -4,6 +4,7 @@ import resource
 import signal
 from collections.abc import Callable
 from contextlib import ExitStack
+from datetime import timedelta
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -11,9 +12,13 @@ from typing import Any
 import pytest
 from django.conf import settings
 
+from accounts.models import Mail
 from config.models import PeriodicWork
+from tests.factories.accounts import AccountFactory
 from tests.factories.webhooks import DeliveryFactory
+from tests.patience import PATIENCE
 from tests.servers.behaviors import answer, stall
+from tests.servers.mail import MailServer
 from tests.servers.processes import Worker, wait_until
 from tests.servers.receiver import Receiver
 from tests.soak.judge import TAKEN_OVER
@@ -122,6 +127,30 @@ def test_after_a_worker_is_killed_during_a_request_the_retry_follows_immediately
         (1, False, "SUCCESS"),
     ]
     assert [each.body for each in receiver.arrivals] == [bytes(delivery.body)] * 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_periodic_work_of_a_killed_worker_is_taken_over_before_its_lease_expires() -> None:
+    with Worker(crash_point="work-claimed") as doomed:
+        assert doomed.wait() == -signal.SIGKILL, doomed.said()
+    lost = PeriodicWork.objects.get(claimed_until__gt=now() + timedelta(seconds=PATIENCE))
+    done = PeriodicWork.objects.filter(name=lost.name, due_at__gt=lost.due_at, claim=None)
+    with Worker(state_dir=doomed.state_dir) as worker:
+        wait_until(done.exists, told=worker.said)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_emails_of_a_killed_worker_are_taken_over_before_their_leases_expire() -> None:
+    Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
+    with Worker(crash_point="mail-begun") as doomed:
+        assert doomed.wait() == -signal.SIGKILL, doomed.said()
+    assert Mail.objects.filter(claimed_until__gt=now() + timedelta(seconds=PATIENCE)).exists()
+    with (
+        MailServer() as server,
+        Worker(state_dir=doomed.state_dir, EMAIL_URL=f"smtp://127.0.0.1:{server.port}") as worker,
+    ):
+        wait_until(Mail.objects.filter(state="SENT").exists, told=worker.said)
+    assert len(server.mails) == 1
 
 
 @pytest.mark.slow

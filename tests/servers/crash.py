@@ -37,6 +37,8 @@ POINTS = {
     "after-settle": Point(SETTLE, committed=True),
     "event-recorded": Point(RECORD),
     "message-stored": Point(RECORD, committed=True),
+    "mail-begun": Point(r'UPDATE "accounts_mail" SET .*"tries"', committed=True),
+    "work-claimed": Point(r'UPDATE "config_periodicwork" SET "claim" = [^N]', committed=True),
 }
 
 

@@ -13,12 +13,12 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import nullcontext
 from datetime import timedelta
-from typing import Any
 from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import connection, transaction
 
+from config.database.claims import NO_CLAIM
 from config.runtime.liveness import NAMESPACE
 from webhooks.engine import queue
 from webhooks.engine.fairness import Candidate, Rotation, Slots, Waiting
@@ -58,8 +58,6 @@ UPDATE webhooks_delivery
         AND NOT (c.in_order AND EXISTS (SELECT 1 FROM webhooks_delivery r
             WHERE r.running_of = c.chatbot_id AND r.thread_id = d.thread_id))
         FOR UPDATE OF d SKIP LOCKED) RETURNING id"""  # noqa: S608 - our own constants only
-# Any: column values of many types
-NO_CLAIM: dict[str, Any] = {"claim": None, "claimed_by": "", "claimed_until": None}
 
 freed = threading.Event()  # set whenever this process finishes an attempt
 _rotation = Rotation()

@@ -11,9 +11,10 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
 
+from config.database.claims import NO_CLAIM
 from config.database.locks import left_if_locked, unlocked, update_unlocked
 from webhooks.engine import metrics
-from webhooks.engine.claims import NO_CLAIM, START
+from webhooks.engine.claims import START
 from webhooks.engine.queue import keep_to_indexes, now
 from webhooks.models import Attempt, Delivery
 from webhooks.models.delivery import State

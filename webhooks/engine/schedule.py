@@ -23,6 +23,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Length
 from django.utils import timezone
 
+from config.database.claims import NO_CLAIM
 from config.database.ids import new_id
 from config.database.lengths import SHORT
 from config.database.locks import RowLocked, insist, is_lock_timeout, update_unlocked
@@ -38,7 +39,7 @@ from config.database.prepared import (
 )
 from webhooks.engine import claims, health, metrics
 from webhooks.engine.batch import Batch
-from webhooks.engine.claims import NO_CLAIM, lease
+from webhooks.engine.claims import lease
 from webhooks.engine.queue import now
 from webhooks.engine.work import Claimed, Result, Target, Work
 from webhooks.models import Attempt, Delivery
