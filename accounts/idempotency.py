@@ -11,7 +11,7 @@ import re
 import secrets
 import time
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 from uuid import UUID
@@ -131,8 +131,11 @@ def _look(
         row = StoredAnswer.objects.filter(user=user_id, name=name).first()
         mine = row is not None and row.claim == holder
         return (Claim(row.pk, holder, account_id) if row and mine else None), row
-    if row.status is None and row.request_digest == digest and row.claimed_until < now:
-        ended = StoredAnswer.objects.filter(pk=row.pk, claim=row.claim, claimed_until__lt=now)
+    earliest, latest = _valid_until(now)
+    leased = earliest <= row.claimed_until <= latest
+    if row.status is None and row.request_digest == digest and not leased:
+        held = StoredAnswer.objects.filter(pk=row.pk, claim=row.claim)
+        ended = held.exclude(claimed_until__range=(earliest, latest))
         if ended.update(claim=holder, claimed_until=now + LEASE):
             return Claim(row.pk, holder, account_id), row
     return None, row
@@ -162,7 +165,7 @@ def prune(account_id: UUID) -> None:
     beyond = answers.annotate(size_since=size_since).filter(size_since__gt=MAX_KEPT)
     newest = beyond.order_by("-created_at").values_list("created_at", flat=True).first()
     if newest:
-        ended = answers.filter(claimed_until__lt=timezone.now())
+        ended = answers.exclude(claimed_until__range=_valid_until(timezone.now()))
         ended.filter(created_at__lte=newest).delete()
 
 
@@ -181,6 +184,14 @@ def forget() -> Iterator[int]:
     """Delete rows older than KEPT_FOR, with or without a response. Yields each batch's size."""
     old = StoredAnswer.objects.filter(created_at__lt=timezone.now() - KEPT_FOR)
     return delete_unlocked(old.order_by("created_at"))
+
+
+def _valid_until(now: datetime) -> tuple[datetime, datetime]:
+    """Return the earliest and the latest time at which a valid lease may expire.
+
+    A lease that ends more than 2 * LEASE from now shows that the clock was set back.
+    """
+    return now, now + 2 * LEASE
 
 
 def _renew(holders: list[UUID]) -> None:

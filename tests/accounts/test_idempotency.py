@@ -287,15 +287,16 @@ def test_a_process_that_dies_midway_does_not_block_the_key(
     said_once(slow)
 
 
+@pytest.mark.parametrize("ahead", [-1, 3600], ids=["expired", "clock set back"])
 def test_an_expired_claim_is_taken_over_and_its_late_response_is_not_stored(
-    chatbot: Chatbot,
+    chatbot: Chatbot, ahead: int
 ) -> None:
     caller_id = chatbot.account.owner_id
     holder = idempotency.begin(
         caller_id, account_id=chatbot.account_id, route="POST /x", key="k", body=b""
     )
     assert isinstance(holder, idempotency.Claim)
-    StoredAnswer.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
+    StoredAnswer.objects.update(claimed_until=timezone.now() + timedelta(seconds=ahead))
     taker = idempotency.begin(
         caller_id, account_id=chatbot.account_id, route="POST /x", key="k", body=b""
     )
