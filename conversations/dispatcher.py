@@ -21,12 +21,12 @@ import psycopg
 from celery import Task
 from celery.bootsteps import StartStopStep
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
 
 from accounts import mail_queue
 from accounts import tasks as account_tasks
 from accounts.models import Mail
-from config.database.claims import claimers, take_over
+from config.database.claims import claimers, follow_clock, take_over
 from config.database.connections import configure_sessions
 from config.database.locks import WORKER_LOCK_TIMEOUT, left_if_locked
 from config.database.postgresql.outage import outage, reason
@@ -219,7 +219,7 @@ class Dispatcher(threading.Thread):
                 release()
 
     def follow_clock(self) -> None:
-        """Shift deliveries' due times and leases if this machine's clock was changed.
+        """Shift due times and leases if this machine's clock was changed.
 
         Only in embedded mode: with PostgreSQL, these times come from the database's clock.
         """
@@ -227,7 +227,10 @@ class Dispatcher(threading.Thread):
         jump = clock - self.clock
         if settings.EMBEDDED and abs(jump) > CLOCK_WAS_SET:
             logger.warning("the clock was changed by %.1f s; due times are adjusted", jump)
-            recovery.follow_clock(timedelta(seconds=jump), since=self.looked)
+            with transaction.atomic():
+                recovery.follow_clock(timedelta(seconds=jump), since=self.looked)
+                follow_clock(Mail, timedelta(seconds=jump))
+                follow_clock(PeriodicWork, timedelta(seconds=jump))
         self.looked, self.clock = looked, clock  # set last: after an error, the next round retries
 
     def watch(self) -> None:

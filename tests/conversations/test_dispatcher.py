@@ -293,11 +293,35 @@ def test_due_times_follow_this_machines_clock_only_on_the_embedded_default(
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize(("seconds", "shift"), [(-3600, -3600), (3600, 0)])
+def test_emails_and_periodic_work_are_not_late_after_a_clock_change(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, seconds: float, shift: float
+) -> None:
+    """Their leases follow the clock, and their due times follow it if it was set back."""
+    times = dict.fromkeys(("due_at", "claimed_until"), timezone.now() + timedelta(minutes=5))
+    address = {"account": AccountFactory(), "to": "kim@example.com"}
+    Mail.objects.bulk_create([Mail(**address, **times), Mail(**address, due_at=times["due_at"])])
+    PeriodicWork.objects.create(name="sweep", **times)
+    settings.EMBEDDED = True
+    dispatcher = Dispatcher(8)
+    step(monkeypatch, seconds)
+    for _ in range(2):
+        dispatcher.follow_clock()
+    for row in (*Mail.objects.all(), PeriodicWork.objects.get()):
+        moved = (row.due_at - times["due_at"]).total_seconds()
+        assert moved == pytest.approx(shift, abs=0.1)
+        if row.claimed_until:
+            moved = (row.claimed_until - times["claimed_until"]).total_seconds()
+            assert moved == pytest.approx(seconds, abs=0.1)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("statement", ["UPDATE", 'UPDATE "config_periodicwork"'])
 def test_due_times_follow_the_clock_later_if_the_database_fails(
-    settings: Any, monkeypatch: pytest.MonkeyPatch, waiting: Delivery
+    settings: Any, monkeypatch: pytest.MonkeyPatch, waiting: Delivery, statement: str
 ) -> None:
     def fail(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
-        if sql.startswith("UPDATE"):
+        if sql.startswith(statement):
             raise OperationalError("disk I/O error")
         return execute(sql, *rest)
 
