@@ -33,6 +33,7 @@ from config.database.postgresql.outage import outage, reason
 from config.metrics import Gauge, serve, watch_pool
 from config.models import PeriodicWork
 from config.runtime import broker, liveness
+from config.runtime.hangup import stop_on_hangup
 from config.runtime.processes import grace, raise_file_limit
 from config.runtime.worker_threads import WorkerThreads
 from config.stop_signal import worker_is_stopping
@@ -273,6 +274,7 @@ class DispatcherStep(StartStopStep):
 
     def start(self, worker: Any) -> None:
         """Start the dispatcher. Raises SystemExit, with the reason in the log, if it cannot run."""
+        stop_on_hangup()
         raise_file_limit()  # each delivery attempt needs one or two file descriptors
         outage.watched = outage.patient = not settings.EMBEDDED
         # A plan cached while a table was small would still scan the whole table once it is large.

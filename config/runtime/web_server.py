@@ -13,6 +13,7 @@ from granian import loops
 from granian.server.mp import MPServer
 
 from config.runtime.arrivals import new_loop
+from config.runtime.hangup import UNDER_NOHUP
 
 LOOK = 0.25  # seconds between wake-ups of the main thread
 
@@ -61,6 +62,15 @@ class WebServer(MPServer):
             os._exit(0)
         self.main_loop_interrupt.final = True
         super().signal_handler_interrupt(*args, **options)  # type: ignore[no-untyped-call]
+
+    def signal_handler_reload(self, *args: Any, **options: Any) -> None:
+        """Stop on SIGHUP too, unless nohup has made it ignored.
+
+        Granian would restart its processes, and some requests would fail. A web process inherits
+        this handler and ignores the signal, because its server stops it.
+        """
+        if os.getpid() == self.pid and not UNDER_NOHUP:
+            self.signal_handler_interrupt(*args, **options)
 
 
 def keep_signals_at_forks() -> None:

@@ -101,6 +101,7 @@ def run(plan: Plan, says_ready: Connection) -> None:
     """Set up this forked process as planned, and run the plan's command."""
     multiprocessing.current_process().daemon = False  # a daemon cannot start processes
     os.setsid()
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored under nohup
     os.chdir(ROOT)
     os.environ.clear()
     os.environ.update(plan.environment)

@@ -17,7 +17,8 @@ from chatbots.services.llm_model import keep_environment_model
 from config.database import upgrades
 from config.database.availability import outage_in_words
 from config.runtime import processes, static_files
-from config.runtime.commands import CHECKS
+from config.runtime.commands import CHECKS, STOPS
+from config.runtime.hangup import UNDER_NOHUP
 from config.runtime.processes import CannotStart, Family
 from conversations import demo
 
@@ -82,8 +83,9 @@ class Command(BaseCommand):
         lock = processes.hold("web")
         family = Family()
         # Handle SIGINT explicitly, because background processes of shell scripts ignore it.
-        for ending in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(ending, signal.default_int_handler)
+        for ending in STOPS:
+            if ending != signal.SIGHUP or not UNDER_NOHUP:
+                signal.signal(ending, signal.default_int_handler)
         try:
             key, password = self.prepare()
             for part, command in PARTS.items():
@@ -95,7 +97,7 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             self.stdout.write("Stopping.")
         finally:
-            for ending in (signal.SIGINT, signal.SIGTERM):  # so that `stop` is not interrupted
+            for ending in STOPS:  # so that `stop` is not interrupted
                 signal.signal(ending, signal.SIG_IGN)
             family.stop()
             lock.close()

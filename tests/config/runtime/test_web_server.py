@@ -1,6 +1,7 @@
 """The web server stops on a signal, whichever thread receives the signal."""
 
 import ctypes
+import os
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from tests.servers.processes import ROOT, Web, wait_until
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_that_reaches_another_thread_stops_the_server(number: signal.Signals) -> None:
     with Web() as web:
         assert web.running
@@ -22,6 +23,21 @@ def test_a_signal_that_reaches_another_thread_stops_the_server(number: signal.Si
         others = [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
         others.remove(pid)
         assert ctypes.CDLL(None).tgkill(pid, others[0], number) == 0
+        assert web.wait(15) == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_web_process_leaves_a_hangup_to_the_server() -> None:
+    """A closed terminal signals all processes, and the server then lets the others finish."""
+    with Web() as web:
+        assert web.running
+        before = web.alive()
+        for entry in before:
+            if entry.name != str(web.running.pid):
+                os.kill(int(entry.name), signal.SIGHUP)
+        wait_until(web.answers, told=web.said)
+        assert web.alive() == before
+        web.signal_all(signal.SIGHUP)
         assert web.wait(15) == 0
 
 

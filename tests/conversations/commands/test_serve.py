@@ -177,18 +177,31 @@ def test_a_second_start_on_one_state_folder_is_rejected(running: Any) -> None:
         assert not database.execute(MODELS, ["second"]).fetchall(), "no model is added"
 
 
-def test_a_service_that_is_asked_to_stop_leaves_nothing_behind(folder: Path) -> None:
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)]
+)
+def test_a_service_that_is_asked_to_stop_leaves_nothing_behind(folder: Path, number: int) -> None:
     port = free_port()
     start = Start(folder, PORT=str(port))
     wait_until(lambda: "Press Ctrl-C to stop." in start.said(), told=start.said)
     family = family_of(start.process.pid)
-    start.process.terminate()
+    start.process.send_signal(number)
     code, said = start.ended()
     assert code == 0
     assert "Stopping." in said
     assert is_free(port)
     assert len(family) >= 4  # serve, the worker, the web server and its child
     assert not any(map(runs, family))
+
+
+def test_a_worker_stops_on_a_hangup_without_restarting(folder: Path) -> None:
+    start = Start(folder, "worker")
+    wait_until(lambda: "the worker is ready" in start.said(), told=start.said)
+    start.process.send_signal(signal.SIGHUP)
+    code, said = start.ended()
+    assert code == 0, said
+    assert "as soon as its running tasks have finished" in said
+    assert "Traceback" not in said
 
 
 def test_a_service_that_is_stopped_while_it_migrates_shows_no_traceback(tmp_path: Path) -> None:
