@@ -134,7 +134,7 @@ def with_cache(change: Callable[[], object]) -> bool:
     except CACHE_ERRORS as error:
         logger.error(
             "forms may be submitted twice, and exports show no progress: "
-            "the cache does not respond (%s)",
+            "the cache is unavailable (%s)",
             type(error).__name__,
         )
         return True

@@ -10,9 +10,9 @@ from config.metrics import Counter, Gauge
 
 ASK_AGAIN = 0.5  # seconds between checks of a cache that is down
 
-CACHE_OUTAGES = Counter("chatbots_cache_outages", "Times the cache stopped answering")
+CACHE_OUTAGES = Counter("chatbots_cache_outages", "Times the cache became unavailable")
 CACHE_UP = Gauge(
-    "chatbots_cache_up", "1 if the cache answers, otherwise 0", multiprocess_mode="livemin"
+    "chatbots_cache_up", "1 if the cache is available, otherwise 0", multiprocess_mode="livemin"
 )
 CACHE_UP.set(1)
 
@@ -23,8 +23,8 @@ class Outage:
     """Tracks whether the cache is down.
 
     The first call that fails begins the outage and logs it once. One thread then polls the cache
-    until it answers again. Meanwhile, rate limits are not enforced, and no call waits for the
-    cache.
+    until it accepts writes again. Meanwhile, rate limits are not enforced, and no call waits for
+    the cache.
     """
 
     def __init__(self, check: Callable[[], None], errors: tuple[type[Exception], ...]) -> None:
@@ -45,24 +45,24 @@ class Outage:
         CACHE_OUTAGES.inc()
         CACHE_UP.set(0)
         logger.error(
-            "rate limits are not enforced: the cache does not respond (%s)", type(error).__name__
+            "rate limits are not enforced: the cache is unavailable (%s)", type(error).__name__
         )
 
     def watch(self) -> None:
-        """Poll the cache until it answers again."""
-        answered = False
-        while not answered:
+        """Poll the cache until it accepts writes again."""
+        available = False
+        while not available:
             time.sleep(ASK_AGAIN)
             with suppress(*self.errors):
                 self.check()
-                answered = True
+                available = True
         with self.lock:
             self.under_way = False
         CACHE_UP.set(1)
-        logger.warning("rate limits are enforced again: the cache answers")
+        logger.warning("rate limits are enforced again: the cache is available")
 
     def cache_answers(self) -> bool:
-        """Return whether the cache answers now. If it does not, an outage begins."""
+        """Return whether the cache accepts writes now. If it does not, an outage begins."""
         if self.under_way:
             return False
         try:

@@ -102,8 +102,8 @@ class SharedCounters:
         return [int(reply) for reply in self._run(*commands)[1::2]]
 
     def check(self) -> None:
-        """Raise redis.RedisError or OSError if Redis does not respond."""
-        self._run(packed(b"EXISTS", f"{self.prefix}:count".encode()))
+        """Raise redis.RedisError or OSError if Redis does not respond or refuses writes."""
+        self._run(packed(b"SET", f"{self.prefix}:check".encode(), b"", b"PX", b"1"))
 
     def _run(self, *commands: bytes) -> list[Any]:
         """Send packed commands together, and return their replies."""

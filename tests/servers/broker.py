@@ -1,10 +1,16 @@
-"""A Redis server that a test can kill."""
+"""A Redis server that a test can kill, suspend or keep from accepting writes."""
 
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Self
+
+import redis
 
 from tests.groups import needs
 from tests.servers.processes import free_port, wait_until
@@ -43,3 +49,54 @@ class Broker:
     def kill(self) -> None:
         self.running.kill()
         self.running.wait()
+
+    def client(self) -> redis.Redis:
+        return redis.Redis.from_url(self.url)
+
+    @contextmanager
+    def killed(self) -> Iterator[None]:
+        self.kill()
+        yield
+        self.start()
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        self.running.send_signal(signal.SIGSTOP)
+        yield
+        self.running.send_signal(signal.SIGCONT)
+
+    @contextmanager
+    def demoted(self) -> Iterator[None]:
+        """Make the server a read-only replica, as a failover does."""
+        self.client().replicaof("127.0.0.1", free_port())
+        try:
+            yield
+        finally:
+            self.client().replicaof("NO", "ONE")
+
+    @contextmanager
+    def full(self) -> Iterator[None]:
+        """Leave the server no memory for new data."""
+        self.client().config_set("maxmemory", 1)
+        try:
+            yield
+        finally:
+            self.client().config_set("maxmemory", 0)
+
+    @contextmanager
+    def unable_to_save(self) -> Iterator[None]:
+        """Make a snapshot fail, as on a full disk. The server then refuses writes."""
+        snapshot = Path(self.folder) / "dump.rdb"
+        self.client().config_set("save", "3600 1")  # the reply shows that startup is complete
+        snapshot.mkdir()  # a folder that the server cannot replace; at startup, it would not start
+        self.client().bgsave()
+        wait_until(lambda: self.client().info("persistence")["rdb_last_bgsave_status"] == "err")
+        try:
+            yield
+        finally:
+            self.client().config_set("save", "")
+            snapshot.rmdir()
+
+
+Fault = Callable[[Broker], AbstractContextManager[None]]
+REFUSALS: tuple[Fault, ...] = (Broker.demoted, Broker.full, Broker.unable_to_save)

@@ -14,7 +14,7 @@ import redis
 from config.api.limits import OwnCounters, SharedCounters
 from tests.config.imported_settings import bare
 from tests.house.source import ROOT
-from tests.servers.broker import Broker
+from tests.servers.broker import REFUSALS, Broker, Fault
 from tests.servers.processes import wait_until
 
 pytestmark = pytest.mark.proves("Limits")
@@ -127,6 +127,16 @@ def test_an_error_reply_is_never_read_as_the_reply_to_the_next_command(
     with pytest.raises(redis.ResponseError):
         add(shared, "list", 1, seconds=600)
     assert add(shared, "after", 1, seconds=600) == 1
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_a_check_fails_while_redis_answers_but_refuses_writes(
+    shared: SharedCounters, broker: Broker, refusal: Fault
+) -> None:
+    shared.check()
+    with refusal(broker), pytest.raises(redis.ResponseError):
+        shared.check()
+    shared.check()
 
 
 @pytest.mark.slow
