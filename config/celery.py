@@ -29,6 +29,7 @@ app.conf.update(
     worker_pool="threads",
     broker_connection_retry_on_startup=True,
     broker_connection_max_retries=None,
+    broker_channel_error_retry=True,  # such as a refused write: Redis has become a replica
     timezone="UTC",
 )
 app.autodiscover_tasks(["webhooks", "accounts", "conversations"])

@@ -42,6 +42,9 @@ class WakingTransport(memory.Transport):
 
 
 TRANSPORT_ALIASES["waking"] = f"{__name__}:{WakingTransport.__name__}"
+# By name, because its module loads redis-py, a large library.
+IN_REDIS = "config.runtime.redis_broker:WritableTransport"
+TRANSPORT_ALIASES |= {"redis": IN_REDIS, "rediss": IN_REDIS}
 
 
 class QuickConnection(Connection):

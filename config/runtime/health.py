@@ -96,13 +96,19 @@ def write_to_file() -> None:
 
 
 def broker_answers() -> bool:
-    """Return whether the broker answers. Without Redis, it is in-process and always answers."""
+    """Return whether the broker accepts messages. Without Redis, it is in-process and always does.
+
+    A replica, or a Redis server whose memory or disk is full, answers but refuses writes.
+    """
     if not settings.REDIS_URL:
         return True
     import redis  # a large library, loaded only if Redis is used
 
     try:
-        redis.Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1).ping()
+        server = redis.Redis.from_url(
+            settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1
+        )
+        server.set(f"{settings.REDIS_PREFIX}:check", "", px=1)
     except (redis.RedisError, OSError):
         return False
     return True

@@ -1,4 +1,4 @@
-"""No delivery is affected if the broker dies, loses all its data and comes back."""
+"""No delivery is affected if the broker dies, loses all its data, refuses writes or comes back."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from tests.factories.webhooks import DeliveryFactory
-from tests.servers.broker import Broker
+from tests.servers.broker import REFUSALS, Broker, Fault
 from tests.servers.processes import Worker, free_port, wait_until
 from tests.servers.receiver import Receiver
 from webhooks.models import Attempt, Delivery, Endpoint
@@ -51,6 +51,42 @@ def test_a_worker_starts_and_delivers_without_its_broker(
     with Worker(REDIS_URL=f"redis://127.0.0.1:{free_port()}/0") as worker:
         wait_until(have_ended(1), told=worker.said)
     assert len(receiver.arrivals) == 1
+
+
+def is_consumed(broker: Broker) -> bool:
+    """Return whether a worker waits for messages."""
+    return any(connection["cmd"] == "brpop" for connection in broker.client().client_list())
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_a_worker_starts_and_delivers_while_its_broker_refuses_writes(
+    receiver: Receiver, endpoint: Endpoint, broker: Broker, refusal: Fault
+) -> None:
+    DeliveryFactory(chatbot=endpoint.chatbot)
+    with refusal(broker), Worker(REDIS_URL=broker.url) as worker:
+        wait_until(lambda: "Trying again in 1.00 second" in worker.said(), told=worker.said)
+        wait_until(have_ended(1), told=worker.said)
+        assert worker.stop() == 0
+    assert "CRITICAL" not in worker.said()
+    assert len(receiver.arrivals) == 1
+
+
+@pytest.mark.parametrize("refusal", [Broker.demoted, Broker.unable_to_save])
+def test_deliveries_continue_while_the_broker_refuses_writes_and_afterwards(
+    receiver: Receiver, endpoint: Endpoint, broker: Broker, refusal: Fault
+) -> None:
+    with Worker(REDIS_URL=broker.url) as worker:
+        wait_until(lambda: is_consumed(broker), told=worker.said)
+        with refusal(broker):
+            wait_until(lambda: "Trying again in" in worker.said(), told=worker.said)
+            DeliveryFactory(chatbot=endpoint.chatbot)
+            wait_until(have_ended(1), told=worker.said)
+        wait_until(lambda: is_consumed(broker), told=worker.said)
+        DeliveryFactory(chatbot=endpoint.chatbot)
+        wait_until(have_ended(2), told=worker.said)
+        assert worker.stop() == 0
+    assert "CRITICAL" not in worker.said()
+    assert len(receiver.arrivals) == 2
 
 
 def test_duplicated_or_forged_messages_send_nothing(

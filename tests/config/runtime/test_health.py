@@ -13,6 +13,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 
 from config.runtime import health
+from tests.servers.broker import REFUSALS, Broker, Fault
 
 pytestmark = pytest.mark.django_db
 
@@ -89,3 +90,13 @@ def test_held_emails_and_deliveries_are_reported_and_the_service_stays_ready(
     settings.SENDING = sending
     answer = Client().get("/readyz")
     assert (answer.status_code, answer.json()["sending"]) == (200, reported)
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_a_broker_that_refuses_writes_is_unavailable(settings: Any, refusal: Fault) -> None:
+    with Broker() as broker:
+        settings.REDIS_URL = broker.url
+        assert health.broker_answers()
+        with refusal(broker):
+            assert not health.broker_answers()
+        assert health.broker_answers()

@@ -1,0 +1,28 @@
+"""A connection to a broker in Redis that counts as lost while Redis refuses writes."""
+
+from typing import Any
+
+from kombu.transport import redis
+
+
+class WritableChannel(redis.Channel):
+    """A channel to a Redis server that accepts writes.
+
+    kombu only checks whether Redis answers. But a worker cannot consume from a replica, or from a
+    server whose disk is full. It would reconnect at once, again and again.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:  # Any: arguments that kombu uses
+        """Open the channel. Raises an error of redis-py if Redis does not accept a test write."""
+        try:
+            super().__init__(*args, **options)
+            self.client.set("check", "", px=1)
+        except BaseException:
+            self.close()  # releases the channel's number: a long outage would use up all of them
+            raise
+
+
+class WritableTransport(redis.Transport):
+    """A transport whose connection attempts fail while Redis refuses writes."""
+
+    Channel = WritableChannel
