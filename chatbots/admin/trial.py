@@ -16,6 +16,7 @@ from chatbots.llm.exchange import Turn
 from chatbots.llm.prompt import LONG_SYSTEM
 from chatbots.models import Chatbot
 from chatbots.services import trial
+from config.admin.lines import TextLines
 from config.admin.page import page, row_routes, show_faults
 from config.api import limits
 from config.api.errors import TooManyRequests
@@ -41,7 +42,7 @@ def said_before(text: str) -> list[Turn]:
 class QuestionForm(forms.Form):
     """A message to the bot, as a visitor would write it."""
 
-    question = forms.CharField(
+    question = TextLines(
         label="Message",
         max_length=LONG,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "dir": "auto"}),

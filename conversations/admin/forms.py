@@ -19,7 +19,7 @@ from conversations.models import Thread
 class ReplyForm(forms.Form):
     """An agent's answer to the visitor."""
 
-    content = forms.CharField(max_length=LONG, strip=False)
+    content = TextLines(max_length=LONG, strip=False)
     draft = forms.UUIDField(required=False)
     form_token = forms.UUIDField(required=False)
     newest_seen = forms.UUIDField(required=False)

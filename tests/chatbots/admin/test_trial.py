@@ -121,6 +121,13 @@ def test_a_tampered_conversation_starts_over(client: Client, address: str, said:
     assert "You said: Hi" in page.content.decode()
 
 
+def test_a_question_has_the_line_breaks_of_the_api(
+    client: Client, address: str, model: ModelServer
+) -> None:
+    client.post(address, {"question": "one\r\ntwo"})
+    assert model.questions[0]["messages"][-1]["content"] == "one\ntwo"
+
+
 def test_an_empty_question_is_not_asked(client: Client, address: str, model: ModelServer) -> None:
     assert "This field is required" in client.post(address, {"question": " "}).content.decode()
     assert "Write a message" in client.get(address).content.decode()

@@ -138,6 +138,15 @@ def test_an_answer_takes_the_thread_over_without_an_escalation_event(
     assert "Send and take over" not in text_of(client, at(thread))
 
 
+def test_an_answer_is_stored_with_the_line_breaks_of_the_api(
+    client: Client, thread: Thread
+) -> None:
+    form = fields_of(client.get(at(thread))) | {"content": "one\r\n\r\ntwo"}
+    for _ in range(2):
+        assert client.post(at(thread, "reply"), form).status_code == 302
+    assert Message.objects.get(message_type="AGENT_MESSAGE").content == "one\n\ntwo"
+
+
 @pytest.mark.parametrize("content", ["", "   ", "x" * 65_536])
 def test_an_invalid_answer_is_rejected_and_stays_in_the_box(
     client: Client, thread: Thread, content: str
