@@ -149,6 +149,18 @@ def newest(thread: Thread, before: str | None) -> Excerpt:
     return Excerpt(bubbles(page[:PAGE][::-1]), len(page) > PAGE)
 
 
+def excerpt_context(thread: Thread, request: HttpRequest) -> dict[str, Any]:
+    """Return the template context for the messages on the page, and the newest message seen.
+
+    The links to older messages pass on the newest message of the page that they were opened from.
+    Otherwise, the agent is assumed to have seen only the shown messages.
+    """
+    before = request.GET.get("before")
+    excerpt = newest(thread, before)
+    seen = whole_id(request.GET.get("seen", "")) if before else None
+    return {"before": before, "excerpt": excerpt, "newest_seen": seen or excerpt.last_id}
+
+
 def place_of(thread: Thread, message_id: str) -> str:
     """Return the query string and fragment that show a message, or "" if it is not in the thread.
 

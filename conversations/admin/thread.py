@@ -117,9 +117,7 @@ class ThreadDetailAdmin(ScopedAdmin):
 
         `answers` are the messages that other agents have sent in the meantime.
         """
-        before = request.GET.get("before")
         draft = conversation.chosen_draft(thread, request)
-        excerpt = conversation.newest(thread, before)
         previous, following = conversation.neighbors(self.get_queryset(request), thread)
         return page(
             self,
@@ -129,11 +127,9 @@ class ThreadDetailAdmin(ScopedAdmin):
             thread=thread,
             state=conversation.state_of(thread),
             taken_over=ago(thread.taken_over_at),
-            excerpt=excerpt,
             answers=answers,
             previous=previous,
             following=following,
-            before=before,
             typed=typed or (draft.content if draft else ""),
             draft=draft,
             agent=person(request),
@@ -143,6 +139,7 @@ class ThreadDetailAdmin(ScopedAdmin):
             deliveries=conversation.delivery_counts(thread),
             can_answer=self.has_answer_permission(request, thread),
             can_delete=self.has_delete_permission(request, thread),
+            **conversation.excerpt_context(thread, request),
         )
 
     @with_row("answer")

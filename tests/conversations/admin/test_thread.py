@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from html import unescape
 from typing import Any
 
 import pytest
@@ -71,7 +72,7 @@ def test_the_newest_fifty_messages_are_shown_and_older_ones_are_linked(
         text = text_of(client, address)
         shown.append([int(number) for number in re.findall(r"line (\d+)\.", text)])
         older = re.search(r'href="(\?before=[^"]+)"', text)
-        address = at(thread) + older[1] if older else None
+        address = at(thread) + unescape(older[1]) if older else None
     assert shown == [list(range(71, 121)), list(range(21, 71)), list(range(1, 21))]
 
 

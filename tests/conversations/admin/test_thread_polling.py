@@ -1,5 +1,9 @@
 """A thread's page while it is open: polls, other agents, and answers from an outdated page."""
 
+import re
+from html import unescape
+from urllib.parse import urljoin
+
 import pytest
 from django.db import connection
 from django.test import Client
@@ -95,6 +99,39 @@ def test_an_answer_from_an_outdated_page_is_held_back_and_its_text_is_kept(
     assert answers(thread) == 1
     client.post(at(thread, "reply"), fields_of(page))
     assert answers(thread) == 2
+
+
+@pytest.mark.parametrize("opened_at", ["message", "before"])
+def test_an_answer_from_a_page_of_older_messages_is_held_back_too(
+    client: Client, thread: Thread, opened_at: str
+) -> None:
+    first, *_, last = [MessageFactory(thread=thread) for _ in range(2 * PAGE)]
+    wanted = first if opened_at == "message" else last
+    page = client.get(at(thread, "change"), {opened_at: str(wanted.pk)}, follow=True)
+    assert "Newest messages" in page.text
+    agent_message.answer(thread.pk, agent=superuser(name="Sam"), content="refund done")
+    held = client.post(at(thread, "reply"), fields_of(page) | {"content": "we cannot refund"})
+    assert "another agent answered" in held.text
+    assert fields_of(held)["content"] == "we cannot refund"
+    assert answers(thread) == 1
+
+
+def test_going_back_to_older_messages_does_not_hold_back_an_answer_to_newer_ones(
+    client: Client, thread: Thread
+) -> None:
+    for _ in range(2 * PAGE):
+        MessageFactory(thread=thread)
+    sam = superuser(name="Sam")
+    agent_message.answer(thread.pk, agent=sam, content="refund done")
+    page = client.get(at(thread, "change"))
+    for _ in range(2):
+        [older] = re.findall(r'href="([^"]+)">Older messages', page.text)
+        page = client.get(urljoin(at(thread, "change"), unescape(older)))
+    first = client.post(at(thread, "reply"), fields_of(page) | {"content": "As Sam says"})
+    assert (first.status_code, answers(thread)) == (302, 2)
+    agent_message.answer(thread.pk, agent=sam, content="and sent")
+    again = fields_of(page) | {"content": "Yes", "form_token": ""}
+    assert "another agent answered" in client.post(at(thread, "reply"), again).text
 
 
 @pytest.mark.parametrize("after", ["", "x", "-1", "9" * 30, "9" * 5_000])
