@@ -11,7 +11,6 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, reverse
-from django.views.decorators.http import require_POST
 from unfold.decorators import display
 
 from accounts.admin.api_key_forms import IssueForm, RotateForm
@@ -20,6 +19,7 @@ from accounts.models import Account, ApiKey, Membership, User
 from accounts.services import api_key
 from config.admin.dates import at
 from config.admin.page import confirm_page, first_time, page, row_routes, secret_page
+from config.admin.post_only import post_only
 
 MADE, ENDS = at("created_at", "created"), at("expires_at", "expires", empty="never")
 KEY_WARNING = (
@@ -155,7 +155,7 @@ class ApiKeyAdmin(ScopedAdmin):
             self,
             revoke=self.revoke_view,
             rotate=self.rotate_view,
-            collect=require_POST(self.collect_view),
+            collect=post_only(self.collect_view),
         )
         return [*buttons, *super().get_urls()]
 

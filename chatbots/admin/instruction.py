@@ -5,7 +5,6 @@ from typing import Any
 from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, reverse
-from django.views.decorators.http import require_POST
 
 from accounts.admin.scope import with_row
 from chatbots.admin.scope import ChatbotFilter
@@ -14,6 +13,7 @@ from chatbots.models import Instruction
 from chatbots.services.instruction import activate
 from config.admin.dates import at
 from config.admin.page import row_routes
+from config.admin.post_only import post_only
 
 
 @admin.register(Instruction)
@@ -51,7 +51,7 @@ class InstructionAdmin(VersionedAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         """Add the route for the button on an instruction's page."""
-        button = row_routes(self, activate=require_POST(self.activate_view))
+        button = row_routes(self, activate=post_only(self.activate_view))
         return [*button, *super().get_urls()]
 
     @with_row("change")

@@ -7,13 +7,13 @@ from django.db import IntegrityError
 from django.db.models import ProtectedError, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, reverse
-from django.views.decorators.http import require_POST
 
 from accounts.admin.scope import SharedRows, with_row
 from chatbots.llm.fallback import SKIPPED_AFTER, to_try_out
 from chatbots.models import LlmModel
 from chatbots.services.llm_model import make_default
 from config.admin.page import row_routes
+from config.admin.post_only import post_only
 
 
 @admin.register(LlmModel)
@@ -84,7 +84,7 @@ class LlmModelAdmin(SharedRows):
 
     def get_urls(self) -> list[URLPattern]:
         """Add the route for the button on a model's page."""
-        button = row_routes(self, make_default=require_POST(self.make_default_view))
+        button = row_routes(self, make_default=post_only(self.make_default_view))
         return [*button, *super().get_urls()]
 
     @with_row("change")

@@ -6,7 +6,6 @@ from django import forms
 from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, reverse
-from django.views.decorators.http import require_POST
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from accounts.admin.scope import with_row
@@ -19,6 +18,7 @@ from chatbots.texts.groups import GROUPS
 from config.admin.conflict import ConflictForm
 from config.admin.dates import at
 from config.admin.page import row_routes
+from config.admin.post_only import post_only
 from config.api.errors import ApiError
 from config.database.lengths import SHORT
 
@@ -129,7 +129,7 @@ class LocalizationAdmin(ChatbotRows):
 
     def get_urls(self) -> list[URLPattern]:
         """Add the route for the button that copies a set."""
-        button = row_routes(self, copy=require_POST(self.copy_view))
+        button = row_routes(self, copy=post_only(self.copy_view))
         return [*button, *super().get_urls()]
 
     @with_row("change")

@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, reverse
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from accounts.admin.scope import with_row
 from chatbots.admin.scope import ChatbotRows
@@ -18,6 +18,7 @@ from chatbots.models import Version
 from chatbots.models.version import NEWEST_KEPT
 from chatbots.services.version import restore
 from config.admin.page import page, row_routes
+from config.admin.post_only import post_only
 from config.api.errors import NotFound
 
 LISTED = 50  # versions on a page
@@ -101,7 +102,7 @@ class VersionedAdmin(ChatbotRows):
         routes = row_routes(
             self,
             versions=require_safe(self.versions_view),
-            restore=require_POST(self.restore_view),
+            restore=post_only(self.restore_view),
         )
         return [*routes, *super().get_urls()]
 

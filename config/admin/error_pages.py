@@ -7,6 +7,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponse, HttpResponseBase
 from django.template.loader import render_to_string
 
+from config.admin.post_only import page_behind
 from config.api.errors import ApiError, plain_response
 from config.runtime.context import current
 
@@ -45,8 +46,9 @@ REFUSED = ("This request was refused", "Go back and try again.")
 def previous_page(request: HttpRequest) -> str:
     """Return the path of the page that led here; empty if there was none.
 
-    If the referrer is the requested page itself, its path is returned only after a POST, because
-    that page contains the submitted form. After a GET, the error page would link to itself.
+    The path accepts GET requests. If the referrer is the requested page itself, its path is
+    returned only after a POST, because that page contains the submitted form. After a GET, the
+    error page would link to itself.
     """
     try:
         origin = urlsplit(request.META.get("HTTP_REFERER", ""))
@@ -55,7 +57,8 @@ def previous_page(request: HttpRequest) -> str:
     path = origin._replace(scheme="", netloc="", fragment="").geturl()
     came_from_here = origin.netloc == request.META.get("HTTP_HOST")
     leads_elsewhere = request.method == "POST" or origin.path != request.path
-    return path if came_from_here and origin.path.startswith(FOR_PEOPLE) and leads_elsewhere else ""
+    known = came_from_here and origin.path.startswith(FOR_PEOPLE) and leads_elsewhere
+    return page_behind(path) if known else ""
 
 
 class ErrorPagesMiddleware:

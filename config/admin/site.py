@@ -21,6 +21,7 @@ from django.utils.module_loading import import_string
 from unfold.sites import UnfoldAdminSite
 
 from config.admin.error_pages import previous_page
+from config.admin.post_only import page_behind
 
 MOST_LETTERS = 100
 MOST_CHOICES = 1_000  # maximum number of search results; typing more narrows them
@@ -67,19 +68,25 @@ class Site(UnfoldAdminSite):
         """Return people to the form after sign-in if their session ended before they submitted it.
 
         Django would redirect to the URL that the form posts to, but most buttons post to URLs that
-        are not pages.
+        accept only POST requests.
         """
         guarded: Callable[..., HttpResponseBase] = super().admin_view(view, cacheable)
 
         @wraps(guarded)
         def opened(request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
-            back = previous_page(request) if request.method == "POST" else ""
-            if back and not self.has_permission(request):
+            if not self.has_permission(request) and (back := self.page_before(request)):
                 query = urlencode({"next": back})
                 return HttpResponseRedirect(f"{reverse('admin:login')}?{query}")
             return guarded(request, *args, **options)
 
         return opened
+
+    def page_before(self, request: HttpRequest) -> str:
+        """Return the path of the page with the submitted form; empty if it is the requested URL."""
+        asked = request.get_full_path()
+        form = previous_page(request) if request.method == "POST" else ""
+        back = form or page_behind(asked)
+        return back if back != asked else ""
 
     def get_urls(self) -> list[Any]:
         """Leave out the redirect to a row's public page, because no row has one."""

@@ -14,13 +14,13 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonRes
 from django.template.loader import render_to_string
 from django.urls import URLPattern, path, reverse
 from django.utils.http import quote_etag
-from django.views.decorators.http import require_POST
 
 from accounts.admin.scope import ScopedAdmin, holds, person, with_row
 from chatbots.admin.scope import open_chatbots
 from chatbots.admin.versions import number_in
 from config.admin.keyset import whole_id
 from config.admin.page import page
+from config.admin.post_only import post_only
 from conversations.access import lock_thread
 from conversations.admin import conversation
 from conversations.admin.forms import DetailsForm, ReplyForm, TagForm
@@ -69,15 +69,15 @@ class ThreadDetailAdmin(ScopedAdmin):
     def buttons(self) -> tuple[tuple[str, Any], ...]:
         """List the routes below a thread's URL: the last part of each path, and its view."""
         return (
-            ("reply", require_POST(self.reply)),
-            ("mode", require_POST(self.set_mode)),
-            ("resolve", require_POST(self.resolve)),
-            ("important", require_POST(self.mark_important)),
-            ("details", require_POST(self.details)),
-            ("tag", require_POST(self.tag)),
-            ("untag", require_POST(self.untag)),
-            ("seen", require_POST(self.seen)),
-            ("discard", require_POST(self.discard)),
+            ("reply", post_only(self.reply)),
+            ("mode", post_only(self.set_mode)),
+            ("resolve", post_only(self.resolve)),
+            ("important", post_only(self.mark_important)),
+            ("details", post_only(self.details)),
+            ("tag", post_only(self.tag)),
+            ("untag", post_only(self.untag)),
+            ("seen", post_only(self.seen)),
+            ("discard", post_only(self.discard)),
             ("messages", self.poll),
         )
 

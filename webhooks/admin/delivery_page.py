@@ -10,7 +10,6 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.loader import render_to_string
 from django.urls import URLPattern, reverse
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_POST
 
 from accounts.admin.scope import ScopedAdmin, holds, once, person, with_row
 from accounts.caller import Caller
@@ -21,6 +20,7 @@ from chatbots.admin.scope import NAMED
 from chatbots.models import Chatbot
 from config.admin.dates import countdown, precise_time
 from config.admin.page import page, row_routes, unless_unchanged
+from config.admin.post_only import post_only
 from webhooks.admin.advice import advice, say_begun
 from webhooks.admin.replay import (
     curl_line,
@@ -168,7 +168,7 @@ class DeliveryPageAdmin(ScopedAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         """Add the route of the retry button, and the one that a script polls for updates."""
-        routes = row_routes(self, retry=require_POST(self.retry_view), news=self.news_view)
+        routes = row_routes(self, retry=post_only(self.retry_view), news=self.news_view)
         return [*routes, *super().get_urls()]
 
     def has_retry_permission(self, request: HttpRequest, obj: Delivery | None = None) -> bool:

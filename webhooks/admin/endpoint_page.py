@@ -13,12 +13,12 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
-from django.views.decorators.http import require_POST
 
 from accounts.admin.scope import ScopedAdmin, manages, person, scoped_rows, with_row
 from chatbots.models import Chatbot
 from config.admin.keyset import whole_id
 from config.admin.page import confirm_page, first_time, page, secret_page
+from config.admin.post_only import post_only
 from webhooks.admin.advice import advice, say_begun
 from webhooks.admin.delivery_page import result_of
 from webhooks.admin.endpoint_forms import EndpointForm, NewEndpointForm, SecretForm
@@ -66,10 +66,10 @@ class EndpointPageAdmin(ScopedAdmin):
         """Add the page of a chatbot's webhook, and the routes of its buttons."""
         views = {
             "": self.of_view,
-            "test": require_POST(self.test_view),
+            "test": post_only(self.test_view),
             "secret": self.secret_view,
             "pause": self.pause_view,
-            "resume": require_POST(self.resume_view),
+            "resume": post_only(self.resume_view),
         }
         routes = [
             path(

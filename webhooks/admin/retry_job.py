@@ -11,7 +11,6 @@ from django.db.models import Exists, OuterRef, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.template.loader import render_to_string
 from django.urls import URLPattern, path, reverse
-from django.views.decorators.http import require_POST
 from unfold.decorators import display
 from unfold.views import ChangeList
 from unfold.widgets import UnfoldAdminIntegerFieldWidget
@@ -20,6 +19,7 @@ from accounts.admin.scope import ReadOnly, ScopedAdmin, person, with_row
 from config.admin.dates import at, time_element
 from config.admin.keyset import KeysetChangeList, filtered_list
 from config.admin.page import first_time, page, row_routes, unless_unchanged
+from config.admin.post_only import post_only
 from webhooks.admin.delivery_page import visible_chatbots, visible_ids
 from webhooks.admin.filters import query_of, selection_of
 from webhooks.models import RetryJob, RetryPart
@@ -171,8 +171,8 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
         """Add the routes of the buttons, and the one that a script polls for updates."""
         routes = row_routes(
             self,
-            stop=require_POST(self.stop_view),
-            resume=require_POST(self.resume_view),
+            stop=post_only(self.stop_view),
+            resume=post_only(self.resume_view),
             news=self.news_view,
         )
         return [*routes, *super().get_urls()]

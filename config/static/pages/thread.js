@@ -136,6 +136,8 @@ async function poll() {
   timer = setTimeout(poll, wait);
 }
 
+// A form with errors is shown at its own URL, which accepts only POST requests.
+if (location.pathname !== page.dataset.page) history.replaceState(history.state, "", page.dataset.page);
 measure();
 const bars = new ResizeObserver(measure);
 for (const part of [head, foot]) bars.observe(part);

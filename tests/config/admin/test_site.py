@@ -1,13 +1,45 @@
-"""The routes of the admin's site."""
+"""The routes of the admin's site, and where a person returns to after signing in."""
+
+from typing import Any
+from urllib.parse import parse_qs, urljoin, urlsplit
 
 import pytest
 from django.contrib.contenttypes.models import ContentType
+from django.test import Client
+from django.urls import reverse
 
 from accounts.models import Account
+from tests.admin_urls import addresses
 from tests.factories.staff import signed_in, superuser
+from tests.factories.tenant import Tenant
+
+HOST = "http://testserver"
 
 
 @pytest.mark.parametrize("key", ["x", "0" * 32])
 def test_no_row_has_a_public_page(db: None, key: str) -> None:
     kind = ContentType.objects.get_for_model(Account)
     assert signed_in(superuser()).get(f"/admin/r/{kind.pk}/{key}/").status_code == 404
+
+
+def test_after_sign_in_a_buttons_address_leads_to_the_page_with_the_button(
+    default_model: Any,
+) -> None:
+    """If a form has errors, its page is shown at the button's address, which accepts only POST."""
+    client, buttons = signed_in(superuser()), 0
+    for address in dict.fromkeys(addresses(Tenant("mine"))):
+        if client.get(address).status_code != 405:
+            continue
+        buttons += 1
+        referrer = {"Referer": f"{HOST}{address}", "Host": "testserver"}
+        for ended in (
+            Client().get(address),
+            Client().post(address),
+            Client().post(address, headers=referrer),
+            Client().post(reverse("admin:logout"), headers=referrer),
+        ):
+            [back] = parse_qs(urlsplit(ended.url).query)["next"]
+            page = client.get(back, follow=True)
+            assert page.status_code == 200, (address, back)
+            assert page.request["PATH_INFO"].startswith(urljoin(address, ".."))
+    assert buttons > 15
