@@ -209,6 +209,6 @@ def neighbors(rows: Any, thread: Thread) -> tuple[Thread | None, Thread | None]:
 
 
 def chosen_draft(thread: Thread, request: HttpRequest) -> Draft | None:
-    """Find the draft that the agent chose to edit and send."""
-    wanted: Any = whole_id(request.GET.get("draft", ""))
+    """Find the draft that the agent chose to edit and send, or that an unsent reply is based on."""
+    wanted = whole_id(request.POST.get("draft") or request.GET.get("draft", ""))
     return Draft.objects.filter(pk=wanted, message__thread=thread).first() if wanted else None

@@ -109,15 +109,16 @@ class ThreadDetailAdmin(ScopedAdmin):
         request: HttpRequest,
         thread: Thread,
         *,
-        typed: str = "",
+        typed: str | None = None,
         details: Any = None,
         answers: Sequence[Message] = (),
     ) -> HttpResponse:
-        """Render the page. `typed` is an answer that was not sent.
+        """Render the page. `typed` is an answer that was not sent, even if it is empty.
 
         `answers` are the messages that other agents have sent in the meantime.
         """
         draft = conversation.chosen_draft(thread, request)
+        offered = draft if typed is None else None
         previous, following = conversation.neighbors(self.get_queryset(request), thread)
         return page(
             self,
@@ -130,8 +131,9 @@ class ThreadDetailAdmin(ScopedAdmin):
             answers=answers,
             previous=previous,
             following=following,
-            typed=typed or (draft.content if draft else ""),
+            typed=offered.content if offered else typed or "",
             draft=draft,
+            offered=offered,
             agent=person(request),
             details=details or DetailsForm.of(thread),
             lead=getattr(thread, "lead", None),

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from accounts.models import User
 from chatbots.models import Chatbot
-from conversations.models import Thread
+from conversations.models import Draft, Thread
 from conversations.services import agent_message, threads
 from tests.factories.conversations import MessageFactory, ThreadFactory
 from tests.factories.staff import superuser
@@ -59,3 +59,88 @@ def test_a_form_that_was_not_accepted_stays_on_the_page_of_its_conversation(
     expect(page.get_by_text("Question 9.")).to_be_visible()
     expect(box).to_have_value("We cannot refund it")
     expect(notes).to_have_value("No refund")
+
+
+@pytest.fixture
+def drafts(thread: Thread) -> list[Draft]:
+    """Two drafts for the last two messages."""
+    newest = thread.messages.order_by("-position")[:2]
+    return [Draft.objects.create(message=one, content=f"Draft {one.position}.") for one in newest]
+
+
+def use(page: Page, draft: Draft) -> None:
+    bubble = page.locator(".bubble.draft", has_text=draft.content)
+    bubble.get_by_role("link", name="use").click()
+    page.wait_for_url(re.compile(str(draft.pk)))
+    page.wait_for_load_state()
+
+
+def test_an_edited_draft_survives_a_reload_and_the_end_of_the_session(
+    page: Page, thread: Thread, drafts: list[Draft]
+) -> None:
+    open_page(page, thread)
+    box = page.get_by_label("Reply as Kim")
+    use(page, drafts[0])
+    expect(box).to_have_value(drafts[0].content)
+    box.fill("Draft, edited\nby Kim")
+    page.reload()
+    expect(box).to_have_value("Draft, edited\nby Kim")
+    session = page.context.cookies()
+    page.context.clear_cookies()
+    page.reload()
+    expect(page.get_by_role("button", name="Log in")).to_be_visible()
+    page.context.add_cookies(session)
+    open_page(page, thread)
+    expect(box).to_have_value("Draft, edited\nby Kim")
+    expect(page.get_by_text("Your unsent text")).to_be_hidden()
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_role("log")).to_contain_text("Draft, edited")
+    assert list(Draft.objects.all()) == [drafts[1]]
+
+
+def test_a_draft_replaces_typed_text_only_if_the_agent_says_so(
+    page: Page, thread: Thread, drafts: list[Draft]
+) -> None:
+    open_page(page, thread)
+    box = page.get_by_label("Reply as Kim")
+    box.fill("half a sentence")
+    use(page, drafts[0])
+    expect(box).to_have_value("half a sentence")
+    replace = page.get_by_role("button", name="Replace it with the draft")
+    expect(replace).to_be_visible()
+    page.reload()
+    expect(box).to_have_value("half a sentence")
+    replace.click()
+    expect(box).to_have_value(drafts[0].content)
+    expect(box).to_be_focused()
+    expect(replace).to_be_hidden()
+    use(page, drafts[1])
+    expect(box).to_have_value(drafts[0].content)
+    expect(replace).to_be_visible()
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_role("log")).to_contain_text("Kim")
+    assert list(Draft.objects.all()) == [drafts[1]]
+
+
+def test_a_draft_that_was_not_edited_is_not_kept(
+    page: Page, thread: Thread, drafts: list[Draft]
+) -> None:
+    open_page(page, thread)
+    box = page.get_by_label("Reply as Kim")
+    for draft in drafts:
+        use(page, draft)
+        expect(box).to_have_value(draft.content)
+    open_page(page, thread)
+    expect(box).to_have_value("")
+
+
+def test_a_draft_whose_reply_was_held_back_is_deleted_once_it_is_sent(
+    page: Page, thread: Thread, drafts: list[Draft], sam: User
+) -> None:
+    open_page(page, thread)
+    use(page, drafts[0])
+    agent_message.answer(thread.pk, agent=sam, content="It is refunded")
+    page.get_by_role("button", name="Send").click()
+    page.get_by_role("button", name="Send anyway").click()
+    expect(page.get_by_role("log")).to_contain_text("Kim")
+    assert list(Draft.objects.all()) == [drafts[1]]

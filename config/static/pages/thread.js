@@ -11,7 +11,9 @@ const head = document.getElementById("head");
 const foot = document.getElementById("foot");
 const news = document.getElementById("news");
 const others = document.getElementById("others");
-const seenField = form?.elements.newest_seen;
+const seenField = form?.elements.newest_seen, draftField = form?.elements.draft;
+// The id and the text of the AI's draft that the agent has just chosen, if any.
+const offered = field?.dataset.offered, offer = offered ? field.defaultValue : "";
 const connection = document.getElementById("connection");
 const SOON = 2000, HIDDEN = 15000, LATEST = 30000;
 const kept = {
@@ -23,10 +25,10 @@ const kept = {
       return null;
     }
   },
-  write() {
-    const text = field.value, token = form.elements.form_token.value, seen = seenField.value;
+  write(text = field.value) {
+    const token = form.elements.form_token.value, seen = seenField.value, draft = draftField.value;
     try {
-      if (text) localStorage.setItem(this.name, JSON.stringify({ text, token, seen }));
+      if (text) localStorage.setItem(this.name, JSON.stringify({ text, token, seen, draft }));
       else localStorage.removeItem(this.name);
     } catch {
       // Local storage is disabled or full: the text exists only in the box.
@@ -40,16 +42,33 @@ const shown = (reply) => list.querySelector(`[data-token="${reply?.token}"] .wor
 const sent = (reply) => Boolean(shown(reply)) && plain(shown(reply).textContent) === plain(reply.text);
 
 function restore() {
-  const reply = kept.read();
-  if (reply && !sent(reply)) {
-    field.value ||= reply.text;
+  const reply = kept.read(), unsent = reply && !sent(reply);
+  if (unsent) {
+    if (offered && reply.draft !== offered) ask();
+    if (offered || !field.value) {
+      field.value = reply.text;
+      draftField.value = reply.draft ?? "";
+    }
     // Reuse the token: if the first attempt was stored after all, the second stores nothing.
     if (field.value === reply.text && !shown(reply)) form.elements.form_token.value = reply.token;
     // The agent wrote this text before the newest messages arrived. Those messages are treated as seen
     // only if the page says that the reply was held back because of them.
     if (reply.seen && !("held" in seenField.dataset)) seenField.value = reply.seen;
   }
-  kept.write();
+  kept.write(unsent || field.value !== offer ? field.value : ""); // the server keeps an unchanged draft
+}
+
+// Leave the agent's own text in the box until the agent decides to replace it with the chosen draft.
+function ask() {
+  const bar = document.getElementById("offer");
+  bar.hidden = false;
+  bar.querySelector("button").addEventListener("click", () => {
+    field.value = offer;
+    draftField.value = offered;
+    bar.hidden = true;
+    kept.write();
+    field.focus();
+  });
 }
 
 // Set the heights of the header and the reply box, which stay in view, for the stylesheet.

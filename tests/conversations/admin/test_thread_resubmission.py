@@ -4,11 +4,12 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
-from conversations.models import Message, Thread
+from conversations.models import Draft, Message, Thread
 from conversations.models.message import MessageType
+from conversations.services import agent_message
 from tests.conversations.admin.thread_page import at, kinds, text_of
-from tests.factories.conversations import ThreadFactory
-from tests.factories.staff import signed_in
+from tests.factories.conversations import MessageFactory, ThreadFactory
+from tests.factories.staff import signed_in, superuser
 from tests.pages import fields_of
 from tests.refusing import refusing
 
@@ -38,6 +39,18 @@ def test_a_resubmitted_form_with_different_text_keeps_it_in_the_reply_box(
     client.post(at(thread, "reply"), again)
     sent = Message.objects.filter(thread=thread, message_type=MessageType.AGENT_MESSAGE)
     assert list(sent.order_by("position").values_list("content", flat=True)) == ["first", "second"]
+
+
+@pytest.mark.parametrize("content", [" ", "edited"])
+def test_a_reply_that_was_not_sent_is_still_based_on_its_draft(
+    client: Client, thread: Thread, content: str
+) -> None:
+    draft = Draft.objects.create(message=MessageFactory(thread=thread), content="came too late")
+    form = fields_of(client.get(at(thread), {"draft": str(draft.pk)}))
+    agent_message.answer(thread.pk, agent=superuser(), content="It is refunded")
+    sent = form | {"content": content, "draft": str(draft.pk)}
+    again = fields_of(client.post(at(thread, "reply"), sent))
+    assert (again["content"], set(again["draft"])) == (content, {str(draft.pk)})
 
 
 def test_a_form_token_is_valid_only_in_its_own_thread(client: Client, thread: Thread) -> None:
