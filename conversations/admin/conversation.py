@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils.html import urlize
 from django.utils.safestring import SafeString
@@ -14,6 +15,7 @@ from config.admin.keyset import whole_id
 from conversations.admin.origins import explained
 from conversations.models import Draft, Message, Thread
 from conversations.models.message import MessageType
+from conversations.models.thread import ThreadQuerySet
 from conversations.services import history
 from conversations.services.reactions import counter
 from webhooks.models import Delivery
@@ -120,10 +122,29 @@ class Excerpt:
         return str(self.bubbles[-1].message.pk) if self.bubbles else ""
 
 
-def state_of(thread: Thread) -> str:
-    """Return the state that the page's header shows. Each poll reports it to the page's script."""
+def with_drafts(threads: ThreadQuerySet) -> ThreadQuerySet:
+    """Annotate threads with the number of drafts on the page and the time of the newest one.
+
+    A poll needs no further query to notice a change: drafts are stored and deleted, never edited.
+    """
+    last = OuterRef("last_position")
+    shown = Draft.objects.filter(
+        message__thread=OuterRef("pk"),
+        # Without an upper bound, PostgreSQL would expect many messages, and read all drafts.
+        message__position__range=(last - PAGE + 1, last),
+    )
+    grouped = shown.order_by().values("message__thread")
+    return threads.annotate(
+        drafts_count=Subquery(grouped.values_list(Count("pk"))),
+        newest_draft_at=Subquery(grouped.values_list(Max("created_at"))),
+    )
+
+
+def state_of(thread: Thread, drafts_count: int, newest_draft_at: datetime | None) -> str:
+    """Return the state that the page shows. Each poll reports it to the page's script."""
     flags = [name for name in FLAGS if getattr(thread, name)]
-    return " ".join([*flags, str(thread.taken_over_by_id or "")])
+    drafts = [f"{drafts_count}-{newest_draft_at.timestamp()}"] if newest_draft_at else []
+    return " ".join([*flags, str(thread.taken_over_by_id or ""), *drafts])
 
 
 def messages_of(thread: Thread) -> "QuerySet[Message]":
@@ -150,7 +171,7 @@ def newest(thread: Thread, before: str | None) -> Excerpt:
 
 
 def excerpt_context(thread: Thread, request: HttpRequest) -> dict[str, Any]:
-    """Return the template context for the messages on the page, and the newest message seen.
+    """Return the template context for the messages on the page, the newest one seen, and the state.
 
     The links to older messages pass on the newest message of the page that they were opened from.
     Otherwise, the agent is assumed to have seen only the shown messages.
@@ -158,7 +179,13 @@ def excerpt_context(thread: Thread, request: HttpRequest) -> dict[str, Any]:
     before = request.GET.get("before")
     excerpt = newest(thread, before)
     seen = whole_id(request.GET.get("seen", "")) if before else None
-    return {"before": before, "excerpt": excerpt, "newest_seen": seen or excerpt.last_id}
+    drafts = [bubble.draft.created_at for bubble in excerpt.bubbles if bubble.draft]
+    return {
+        "before": before,
+        "excerpt": excerpt,
+        "newest_seen": seen or excerpt.last_id,
+        "state": state_of(thread, len(drafts), max(drafts, default=None)),
+    }
 
 
 def place_of(thread: Thread, message_id: str) -> str:

@@ -39,10 +39,10 @@ ALREADY_SENT = (
 )
 
 
-def state_tag(thread: Thread, others: list[str]) -> str:
+def state_tag(thread: Thread, state: str, others: list[str]) -> str:
     """Return the ETag for a poll. It identifies the thread's state and the other agents' names."""
-    names = blake2b("\n".join(others).encode(), digest_size=6).hexdigest()
-    return quote_etag(f"{thread.last_position}-{thread.updated_at.timestamp()}-{names}")
+    digest = blake2b("\n".join([state, *others]).encode(), digest_size=6).hexdigest()
+    return quote_etag(f"{thread.last_position}-{thread.updated_at.timestamp()}-{digest}")
 
 
 def page_url(thread: Thread) -> str:
@@ -126,7 +126,6 @@ class ThreadDetailAdmin(ScopedAdmin):
             "admin/conversations/thread.html",
             title=str(thread.visitor),
             thread=thread,
-            state=conversation.state_of(thread),
             taken_over=ago(thread.taken_over_at),
             answers=answers,
             previous=previous,
@@ -242,14 +241,16 @@ class ThreadDetailAdmin(ScopedAdmin):
 
     def poll(self, request: HttpRequest, object_id: UUID) -> HttpResponse:
         """Return JSON with the messages after a position as HTML, or 304 if nothing has changed."""
-        thread = polled_threads(request).filter(pk=object_id).first()
+        rows = conversation.with_drafts(polled_threads(request))
+        thread: Any = rows.filter(pk=object_id).first()  # with annotations
         if thread is None:
             missing: HttpResponse = self._get_obj_does_not_exist_redirect(
                 request, self.opts, str(object_id)
             )
             return missing
         others = presence.renew(thread.pk, person(request))
-        tag = state_tag(thread, others)
+        state = conversation.state_of(thread, thread.drafts_count, thread.newest_draft_at)
+        tag = state_tag(thread, state, others)
         if request.headers.get("If-None-Match") == tag:
             response = HttpResponse(status=304)
         else:
@@ -268,7 +269,7 @@ class ThreadDetailAdmin(ScopedAdmin):
                     "html": html,
                     "position": last.position if last else thread.last_position,
                     "newest": last and last.pk,
-                    "state": conversation.state_of(thread),
+                    "state": state,
                     "others": others,
                 }
             )

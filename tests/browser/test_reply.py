@@ -144,3 +144,23 @@ def test_a_draft_whose_reply_was_held_back_is_deleted_once_it_is_sent(
     page.get_by_role("button", name="Send anyway").click()
     expect(page.get_by_role("log")).to_contain_text("Kim")
     assert list(Draft.objects.all()) == [drafts[1]]
+
+
+def test_a_late_draft_appears_and_disappears_while_the_page_is_open(
+    page: Page, thread: Thread
+) -> None:
+    open_page(page, thread)
+    page.get_by_label("Reply as Kim").fill("half a sentence")
+    page.evaluate("window.isKept = true")
+    asked = thread.messages.get(position=59)
+    draft = Draft.objects.create(message=asked, content="Yes, we do.")
+    bubble = page.locator(".bubble.draft")
+    expect(bubble).to_contain_text("Yes, we do.")
+    expect(page.locator("#message-59 + .draft + #message-60")).to_be_in_viewport(ratio=1)
+    agent_message.discard_draft(draft)
+    expect(bubble).to_have_count(0)
+    draft = Draft.objects.create(message=asked, content="No, we do not.")
+    expect(bubble).to_contain_text("No, we do not.")
+    assert page.evaluate("window.isKept")
+    use(page, draft)
+    expect(page.get_by_label("Reply as Kim")).to_have_value("half a sentence")

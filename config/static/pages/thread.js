@@ -120,7 +120,24 @@ async function refresh(state) {
     part.replaceChildren(...(fresh.getElementById(part.id)?.childNodes ?? []));
     if (within) [...part.querySelectorAll("button")].find((button) => button.textContent.trim() === words)?.focus();
   }
+  replaceDrafts(fresh);
   page.dataset.state = state;
+}
+
+const draftAfter = (message) => (message.nextElementSibling?.matches(".draft") ? message.nextElementSibling : null);
+
+// A draft belongs to an earlier message, so it is not among the new messages that a poll returns.
+function replaceDrafts(fresh) {
+  const stay = !nearEnd();
+  for (const message of fresh.querySelectorAll("#bubbles > [data-position]")) {
+    const place = document.getElementById(message.id);
+    if (!place) continue;
+    const made = draftAfter(message), old = draftAfter(place);
+    if (made?.dataset.draft === old?.dataset.draft) continue;
+    old?.remove();
+    if (made) place.after(made);
+    if (!stay) toEnd();
+  }
 }
 
 function announce() {

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from accounts.models import User
 from conversations.admin.conversation import PAGE
-from conversations.models import Message, Thread
+from conversations.models import Draft, Message, Thread
 from conversations.services import agent_message
 from tests.factories.conversations import MessageFactory, ThreadFactory
 from tests.factories.staff import signed_in, superuser
@@ -63,6 +63,37 @@ def test_a_poll_without_news_needs_few_queries(client: Client, thread: Thread) -
         again = client.get(at(thread), headers={"If-None-Match": tag})
     assert (again.status_code, again.content) == (304, b"")
     assert len(asked) <= 4
+
+
+def news(client: Client, thread: Thread, tag: str) -> tuple[str, str]:
+    """Poll, assert that there is news but no new message, and return the state and the tag."""
+    page, after = client.get(at(thread, "change")).text, {"after": thread.last_position}
+    answer = client.get(at(thread), after, headers={"If-None-Match": tag})
+    assert (answer.status_code, answer.json()["html"].strip()) == (200, "")
+    state, tag = answer.json()["state"], answer["ETag"]
+    assert f'data-state="{state}"' in page
+    assert client.get(at(thread), after, headers={"If-None-Match": tag}).status_code == 304
+    return state, tag
+
+
+@pytest.mark.parametrize("older", [0, PAGE])
+def test_a_poll_reports_that_a_draft_was_stored_or_discarded(
+    client: Client, thread: Thread, older: int
+) -> None:
+    for _ in range(older):
+        Draft.objects.create(message=MessageFactory(thread=thread), content="on an earlier page")
+    messages = [MessageFactory(thread=thread) for _ in range(PAGE)]
+    thread.refresh_from_db()
+    seen, drafts = [news(client, thread, "")], []
+    for message in (messages[0], messages[-1]):
+        drafts.append(Draft.objects.create(message=message, content="came too late"))
+        seen.append(news(client, thread, seen[-1][1]))
+    for draft in drafts:
+        client.post(at(thread, "discard"), {"draft": str(draft.pk)})
+        seen.append(news(client, thread, seen[-1][1]))
+    states = [state for state, _ in seen]
+    assert len(set(states)) == 4
+    assert states[0] == states[-1]
 
 
 def test_a_poll_names_the_other_agents(client: Client, thread: Thread) -> None:
