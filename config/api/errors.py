@@ -11,10 +11,11 @@ from typing import Any
 import orjson
 from django.core.exceptions import PermissionDenied, SuspiciousOperation, TooManyFieldsSent
 from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
+from psycopg.errors import DiskFull
 from rest_framework import exceptions
 
 from config.database.locks import is_lock_timeout
-from config.database.postgresql.outage import unavailable
+from config.database.postgresql.outage import reason, unavailable
 
 logger = logging.getLogger(__name__)
 
@@ -151,11 +152,14 @@ def faults(detail: Any, path: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
 def is_temporary(error: BaseException) -> bool:
     """Return whether an outage of PostgreSQL or a lock timeout caused an error.
 
-    After such an error, a retry may succeed. Lock timeouts are logged here, outages elsewhere.
+    After such an error, a retry may succeed. Lock timeouts and a full disk are logged here, other
+    outages elsewhere.
     """
     if is_lock_timeout(error):
         logger.warning("a request gave up waiting: %s", error, extra={"bounded": True})
         return True
+    if isinstance(error.__cause__, DiskFull):
+        logger.error("a request failed: %s", reason(error), extra={"bounded": True})
     return unavailable(error)
 
 
@@ -209,7 +213,7 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Return 500 for an uncaught error, or 503 if PostgreSQL is down or a lock times out."""
+    """Return 500 for an uncaught error, or 503 if PostgreSQL is unavailable or a lock times out."""
     error = sys.exc_info()[1]
     return plain_response(Unavailable() if error and is_temporary(error) else ApiError())
 

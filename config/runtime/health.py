@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psycopg
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
 from django.http import HttpRequest, JsonResponse
 
 from config.api import limits
@@ -23,6 +23,7 @@ UNAVAILABLE = "unavailable"
 WRITE_EVERY = 1.0  # seconds for which the result of a successful test write is reused
 BUSY_SECONDS = 0.3
 LEAST_FREE = 1024 * 1024  # free bytes on the disk; with fewer, the next message may not fit
+PAGE = 8192  # bytes
 
 _wrote_at = float("-inf")
 
@@ -57,22 +58,30 @@ def takes_writes() -> bool:
     if time.monotonic() - _wrote_at < WRITE_EVERY:
         return True
     try:
-        write_to_file() if connection.vendor == "sqlite" else write_a_row()
+        write_to_file() if connection.vendor == "sqlite" else write_to_server()
     except (DatabaseError, sqlite3.Error, OSError):
         return False
     _wrote_at = time.monotonic()
     return True
 
 
-def write_a_row() -> None:
-    """Update a row without changing it.
+def write_to_server() -> None:
+    """Update a row without changing it, and write LEAST_FREE bytes to a temporary file.
 
-    Raises DatabaseError on a standby, in a read-only session or on a full disk.
+    Raises DatabaseError on a standby, in a read-only session or on a full disk. On a full disk, the
+    update alone often succeeds, because the new version of the row still fits into its page.
     """
-    with connection.cursor() as cursor:
+    with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
             "UPDATE django_migrations SET applied = applied"
             " WHERE id = (SELECT min(id) FROM django_migrations)"
+        )
+        # Rows that exceed work_mem are written to a file. An empty temp_tablespaces puts the file
+        # on the database's own disk.
+        cursor.execute("SET LOCAL work_mem = '64kB'; SET LOCAL temp_tablespaces = ''")
+        cursor.execute(
+            "SELECT count(*) FROM unnest(array_fill(repeat('x', %s), ARRAY[%s]))",
+            [PAGE, LEAST_FREE // PAGE],
         )
 
 

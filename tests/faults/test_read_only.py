@@ -1,4 +1,4 @@
-"""PostgreSQL refuses writes for a while, as a standby does during a failover."""
+"""PostgreSQL refuses writes for a while, as a standby does, or a server whose disk is full."""
 
 import threading
 import time
@@ -23,6 +23,12 @@ pytestmark = pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default 
 
 END_ALL = """SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()"""
+DISK_IS_FULL = """CREATE FUNCTION disk_is_full() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN RAISE disk_full USING MESSAGE = 'No space left on device'; END $$"""
+ON_EVERY_TABLE = """DO $$ DECLARE name regclass; BEGIN
+FOR name IN SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+LOOP EXECUTE format('CREATE TRIGGER disk_is_full BEFORE INSERT OR UPDATE OR DELETE ON %s '
+'FOR EACH ROW EXECUTE FUNCTION disk_is_full()', name); END LOOP; END $$"""
 PAST_LEASE = TIMEOUT + MARGIN.total_seconds() + 2
 
 
@@ -79,11 +85,21 @@ def accept_writes(ground: Ground) -> None:
     tell(ground, server, "SELECT pg_reload_conf()")
 
 
+def fill_disk(ground: Ground) -> None:
+    """Make every write of rows fail as on a full disk, where only some of them would fail."""
+    tell(ground, DISK_IS_FULL, ON_EVERY_TABLE)
+
+
+def make_space(ground: Ground) -> None:
+    tell(ground, "DROP FUNCTION disk_is_full CASCADE")
+
+
 @pytest.mark.parametrize(
     ("begin", "end", "seconds"),
     [
         pytest.param(fail_over, promote, 0, id="failover"),
         pytest.param(refuse_writes, accept_writes, 0, id="read-only server"),
+        pytest.param(fill_disk, make_space, 0, id="full disk"),
         pytest.param(fail_over, promote, PAST_LEASE, id="long failover", marks=pytest.mark.slow),
         pytest.param(
             refuse_writes,
@@ -91,6 +107,9 @@ def accept_writes(ground: Ground) -> None:
             PAST_LEASE,
             id="server that stays read-only",
             marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            fill_disk, make_space, PAST_LEASE, id="long full disk", marks=pytest.mark.slow
         ),
     ],
 )

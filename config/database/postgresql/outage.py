@@ -12,7 +12,7 @@ from weakref import WeakSet
 import psycopg
 from django.db import DatabaseError
 from psycopg import OperationalError
-from psycopg.errors import ReadOnlySqlTransaction
+from psycopg.errors import DiskFull, ReadOnlySqlTransaction
 
 ASK_AGAIN = 0.5  # seconds between attempts to connect while the database is down
 ATTEMPT = 2  # seconds for one attempt; psycopg's minimum
@@ -116,10 +116,11 @@ outage = Outage()
 def unavailable(error: BaseException | None) -> bool:
     """Return whether a Django error means that PostgreSQL cannot be used at the moment.
 
-    In that case, it is down, has no free connection or, like a standby, accepts no writes.
+    In that case, it is down, has no free connection, accepts no writes (like a standby), or its
+    disk is full.
     """
     cause = error.__cause__ if isinstance(error, DatabaseError) else None
-    if isinstance(cause, ReadOnlySqlTransaction):
+    if isinstance(cause, (ReadOnlySqlTransaction, DiskFull)):
         return True
     state = getattr(cause, "sqlstate", None) or "08"  # 08: connection exceptions
     return isinstance(cause, OperationalError) and state.startswith(("08", "57P"))
