@@ -15,7 +15,9 @@ from tests.servers.processes import ROOT
 from tests.servers.receiver import Receiver
 from tests.webhooks.engine import steps
 from webhooks.models import Delivery
-from webhooks.services import retry
+from webhooks.models.retry_job import JobState
+from webhooks.services import retry, retry_job
+from webhooks.services.selection import Selection
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -55,3 +57,20 @@ def test_nothing_is_due_after_a_restore_and_the_ledger_has_no_gap(
     list(ledger.check(gaps))
     assert {name: one.count for name, one in gaps.items() if one.count} == {}
     assert retry.retry(Delivery.objects.all(), by="staff") == 5
+
+
+def test_a_bulk_retry_requests_nothing_after_a_restore_until_it_is_resumed(
+    chatbot: Chatbot,
+) -> None:
+    EndpointFactory(chatbot=chatbot)
+    failed = DeliveryFactory(chatbot=chatbot, state="FAILED", due_at=None, attempts_count=1)
+    job = retry_job.start(Selection(), None, per_second=1, by="staff")
+    for program in programs():
+        exec(program, {})
+    retry_job.advance()
+    assert not steps.stored(failed)["due_at"]
+    job.refresh_from_db()
+    assert (job.state, job.stopped_by) == (JobState.STOPPED, "an operator")
+    retry_job.resume(job)
+    retry_job.advance()
+    assert steps.stored(failed)["due_at"]

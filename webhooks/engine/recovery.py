@@ -10,15 +10,17 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
+from django.utils import timezone
 
 from config.database.claims import NO_CLAIM
 from config.database.locks import left_if_locked, unlocked, update_unlocked
 from webhooks.engine import metrics
 from webhooks.engine.claims import START
 from webhooks.engine.queue import keep_to_indexes, now
-from webhooks.models import Attempt, Delivery
+from webhooks.models import Attempt, Delivery, RetryJob, RetryPart
 from webhooks.models.delivery import State
 from webhooks.models.reason import Refusal
+from webhooks.models.retry_job import JobState
 
 # Includes the condition of the index `delivery_claimed` (`claimed_by > ''`), because the database
 # uses this index only for queries that include its condition
@@ -89,12 +91,13 @@ def follow_clock(jump: timedelta, *, since: float) -> None:
 
 
 def give_up() -> None:
-    """Mark every delivery that has a due time as FAILED, without sending it.
+    """Stop all bulk retries, and mark every delivery that has a due time as FAILED, unsent.
 
     No worker may be running. Each delivery gets a failed attempt that records the reason, because
-    the last attempt of every FAILED delivery must have failed. The deliveries can still be retried.
-    See "Backup" in docs/deployment.md.
+    the last attempt of every FAILED delivery must have failed. The deliveries can still be retried,
+    and the bulk retries resumed. See "Backup" in docs/deployment.md.
     """
+    _stop_bulk_retries()
     due = Delivery.objects.filter(due_at__isnull=False).order_by("pk")
     while rows := list(due.only("attempts_count")[:BATCH]):
         current_time = now()
@@ -124,6 +127,15 @@ def give_up() -> None:
                 updated_at=current_time,
                 **NO_CLAIM,
             )
+
+
+def _stop_bulk_retries() -> None:
+    """Stop all running jobs, as `stop` in webhooks/services/retry_job.py stops one of them."""
+    with transaction.atomic():
+        RetryPart.objects.filter(is_active=True).update(is_active=False)
+        RetryJob.objects.filter(state=JobState.RUNNING).update(
+            state=JobState.STOPPED, stopped_by="an operator", updated_at=timezone.now()
+        )
 
 
 def _free(row: Delivery, attempt: Attempt | None, current_time: datetime) -> None:
