@@ -95,7 +95,7 @@ def give_up() -> None:
 
     No worker may be running. Each delivery gets a failed attempt that records the reason, because
     the last attempt of every FAILED delivery must have failed. The deliveries can still be retried,
-    and the bulk retries resumed. See "Backup" in docs/deployment.md.
+    and the bulk retries resumed. See "Restore" in docs/deployment.md.
     """
     _stop_bulk_retries()
     due = Delivery.objects.filter(due_at__isnull=False).order_by("pk")
