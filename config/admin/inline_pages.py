@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.core.paginator import Page, Paginator
 from unfold.admin import TabularInline
 from unfold.forms import PaginationInlineFormSet
@@ -14,7 +15,33 @@ LENGTHS = "list_lengths"
 
 
 class PagedFormSet(PaginationInlineFormSet):
-    """Shows one page of rows at a time, because a form with all rows could grow without limit."""
+    """Shows one page of rows at a time, because a form with all rows could grow without limit.
+
+    A submitted form gets the rows that its page showed, even if they are on another page now.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if self.is_bound:
+            self._queryset = self.posted_rows()
+
+    def posted_rows(self) -> list[Any]:
+        """Return the row of each submitted form, or an empty row if it does not exist.
+
+        Only the parent's rows that the person may see are found.
+        """
+        key: Any = self.model._meta.pk
+        ids = []
+        for number in range(min(self.initial_form_count(), self.per_page)):
+            try:
+                given = self.data.get(f"{self.add_prefix(number)}-{key.name}")
+                ids.append(key.clean(given, None))  # rejects numbers too large for the query
+            except ValidationError:
+                ids.append(None)
+        found = self.queryset.in_bulk([each for each in ids if each is not None])
+        empty: Any = self.model()
+        empty.get_inline_title = "deleted"  # the text of an empty row may need its relations
+        return [found.get(each, empty) for each in ids]
 
     def get_page_num(self) -> int:
         """Return the requested page number, or 1 if it is missing or invalid."""
