@@ -5,8 +5,12 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.paginator import Page, Paginator
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
 from unfold.forms import PaginationInlineFormSet
+
+from config.admin.deleted_rows import editable, leave_out
 
 PAGE_NUMBER = re.compile("[1-9][0-9]{0,5}")
 # The attribute of the edited object that holds the lengths of all lists on its page. It is set only
@@ -42,6 +46,20 @@ class PagedFormSet(PaginationInlineFormSet):
         empty: Any = self.model()
         empty.get_inline_title = "deleted"  # the text of an empty row may need its relations
         return [found.get(each, empty) for each in ids]
+
+    def add_fields(self, form: Any, index: int | None) -> None:
+        """Leave out a submitted row that does not exist."""
+        super().add_fields(form, index)
+        initial = index is not None and index < self.initial_form_count()
+        if self.is_bound and initial and form.instance._state.adding:
+            leave_out(form)
+
+    def shown_values(self) -> SafeString:
+        """Render the values that the page first showed, as hidden fields, for `leave_out`."""
+        rows = [form for form in self.initial_forms if not hasattr(form, "deleted")]
+        fields = (field for form in rows for field in editable(form))
+        values = ([field.as_hidden(only_initial=True)] for field in fields)
+        return format_html_join("", "{}", values)
 
     def get_page_num(self) -> int:
         """Return the requested page number, or 1 if it is missing or invalid."""

@@ -13,7 +13,7 @@ from tests.browser.crawl import DESK, Look
 from tests.browser.devices import Device, Mouse
 from tests.browser.sessions import end_session, sign_in, submit_without_session
 from tests.factories.accounts import AccountFactory
-from tests.factories.chatbots import InstructionFactory
+from tests.factories.chatbots import FollowUpPromptFactory, InstructionFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory
 from tests.factories.staff import superuser
 
@@ -49,6 +49,27 @@ def test_a_failed_save_moves_the_focus_to_the_first_error(device: Device, shop: 
     expect(page.locator("[role=tab]", has_text="Appearance")).to_have_text("Appearance 2 errors")
     expect(colors[1]).to_be_focused()
     expect(colors[1]).to_be_in_viewport()
+
+
+@pytest.mark.slow
+def test_a_row_that_a_colleague_deletes_is_named_and_then_left_out(
+    device: Device, shop: Chatbot
+) -> None:
+    page = device.page
+    prompt = FollowUpPromptFactory(chatbot=shop, rank=1)
+    kept = FollowUpPromptFactory(chatbot=shop, rank=2)
+    page.goto(f"{reverse('admin:chatbots_chatbot_change', args=[shop.pk])}#follow_up_prompts")
+    title = page.locator("[name=follow_up_prompts-0-button_title]")
+    device.write(title, "Mine")
+    prompt.delete()
+    device.press(page.get_by_role("button", name="Save", exact=True))
+    row = page.locator("tbody.form-group").filter(has=title)
+    expect(row.get_by_text("Deleted while you were editing. Save again to")).to_be_visible()
+    expect(page.locator("[role=tab]", has_text="Follow-up")).to_contain_text("1 error")
+    expect(title).to_have_value("Mine")
+    device.press(page.get_by_role("button", name="Save", exact=True))
+    expect(page.get_by_text("was changed successfully")).to_be_visible()
+    assert list(shop.follow_up_prompts.all()) == [kept]
 
 
 @pytest.mark.slow

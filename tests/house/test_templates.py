@@ -24,6 +24,7 @@ ADAPTED_FROM = {
     "unfold/helpers/edit_inline/inline_add.html": "e8bc669caf9a426b",
     "unfold/helpers/edit_inline/tabular_field.html": "ab1aab4fedf9f270",
     "unfold/helpers/edit_inline/tabular_heading.html": "eef46d03bc1655ad",
+    "unfold/helpers/edit_inline/tabular_table.html": "57d22471b10cefc8",
     "unfold/helpers/empty_results.html": "5f4727a37a99da76",
     "unfold/helpers/header_title.html": "b126ed2ab9ca1680",
     "unfold/helpers/pagination_inline.html": "22f9fcaf5b00be94",

@@ -156,7 +156,7 @@ def test_the_members_of_an_account_and_of_a_chatbot_are_checked(
             f"admin:{parent._meta.label_lower.replace('.', '_')}_change", args=[parent.pk]
         )
         form = fields_of(client.get(address))
-        [name] = [one for one in form if one.endswith("-0-role")]
+        name = "memberships-0-role"
         kept, theirs = row.role, "SUPER_ADMIN"
         change_other(row, role=theirs)
         answer = client.post(address, form)

@@ -1,0 +1,176 @@
+"""A row that a colleague deletes does not block a form, and no input is lost without a message."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from accounts.models import Invitation
+from accounts.services.invitation import accept
+from chatbots.models import Chatbot, FollowUpPrompt
+from chatbots.models.base import MOST
+from tests.factories.accounts import AccountFactory, MembershipFactory
+from tests.factories.chatbots import ChatbotMemberFactory, FollowUpPromptFactory
+from tests.factories.staff import signed_in, superuser
+from tests.pages import fields_of
+
+TOLD = "Deleted while you were editing"
+PROMPT = "follow_up_prompts-0-"
+
+
+@pytest.fixture
+def client(db: None) -> Client:
+    return signed_in(superuser())
+
+
+@pytest.fixture
+def prompt(chatbot: Chatbot) -> FollowUpPrompt:
+    """The first of two prompts."""
+    FollowUpPromptFactory(chatbot=chatbot, rank=2)
+    row: FollowUpPrompt = FollowUpPromptFactory(chatbot=chatbot, rank=1)
+    return row
+
+
+def page_of(row: Any) -> str:
+    label = row._meta.label_lower.replace(".", "_")
+    return reverse(f"admin:{label}_change", args=[row.pk])
+
+
+def form_of(client: Client, row: Any) -> dict[str, Any]:
+    return fields_of(client.get(page_of(row)))
+
+
+@pytest.mark.parametrize("deletion", [{}, {f"{PROMPT}DELETE": "on", f"{PROMPT}rank": "7"}])
+def test_a_deleted_row_that_was_not_edited_is_left_out(
+    client: Client, chatbot: Chatbot, prompt: FollowUpPrompt, deletion: dict[str, str]
+) -> None:
+    form = form_of(client, chatbot)
+    prompt.delete()
+    mine = {"description": "mine", "follow_up_prompts-1-rank": "9"} | deletion
+    assert client.post(page_of(chatbot), form | mine).status_code == 302
+    chatbot.refresh_from_db()
+    assert chatbot.description == "mine"
+    assert FollowUpPrompt.objects.get().rank == 9
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"rank": "7"},
+        {"rank": "first"},
+        {"button_title": "mine"},
+        {"button_title": ""},
+        {"esclate": "on"},
+    ],
+)
+def test_an_edited_row_that_was_deleted_is_reported_and_left_out_by_the_next_save(
+    client: Client, chatbot: Chatbot, prompt: FollowUpPrompt, edit: dict[str, str]
+) -> None:
+    form = form_of(client, chatbot)
+    prompt.delete()
+    mine = {"description": "mine"} | {f"{PROMPT}{name}": value for name, value in edit.items()}
+    answer = client.post(page_of(chatbot), form | mine)
+    assert answer.text.count(TOLD) == 1
+    again = fields_of(answer)
+    assert {name: again[name] for name in mine} == mine
+    chatbot.refresh_from_db()
+    assert chatbot.description != "mine"
+    assert client.post(page_of(chatbot), again).status_code == 302
+    chatbot.refresh_from_db()
+    assert chatbot.description == "mine"
+    assert FollowUpPrompt.objects.count() == 1
+
+
+def test_a_reported_row_that_is_edited_further_is_reported_again(
+    client: Client, chatbot: Chatbot, prompt: FollowUpPrompt
+) -> None:
+    form = form_of(client, chatbot)
+    prompt.delete()
+    first = client.post(page_of(chatbot), form | {f"{PROMPT}rank": "7"})
+    second = client.post(page_of(chatbot), fields_of(first) | {f"{PROMPT}rank": "8"})
+    assert TOLD in second.text
+    last = fields_of(second) | {f"{PROMPT}rank": "9", f"{PROMPT}DELETE": "on"}
+    assert client.post(page_of(chatbot), last).status_code == 302
+
+
+def test_a_row_deleted_after_a_failed_save_is_compared_with_the_first_page(
+    client: Client, chatbot: Chatbot, prompt: FollowUpPrompt
+) -> None:
+    form = form_of(client, chatbot)
+    failed = fields_of(client.post(page_of(chatbot), form | {f"{PROMPT}rank": "7", "name": ""}))
+    prompt.delete()
+    answer = client.post(page_of(chatbot), failed | {"name": "Shop"})
+    assert TOLD in answer.text
+    unchanged = failed | {"name": "Shop", f"{PROMPT}rank": "1"}
+    assert client.post(page_of(chatbot), unchanged).status_code == 302
+
+
+def test_a_deleted_row_is_no_longer_shown_after_a_failed_save(
+    client: Client, chatbot: Chatbot, prompt: FollowUpPrompt
+) -> None:
+    form = form_of(client, chatbot)
+    prompt.delete()
+    answer = client.post(page_of(chatbot), form | {"name": ""})
+    assert TOLD not in answer.text
+    again = fields_of(answer)
+    assert f"{PROMPT}rank" not in again
+    assert client.post(page_of(chatbot), again | {"name": "Shop"}).status_code == 302
+    assert FollowUpPrompt.objects.count() == 1
+
+
+def test_members_of_accounts_and_chatbots_are_compared_too(
+    client: Client, chatbot: Chatbot
+) -> None:
+    for parent in (chatbot.account, chatbot):
+        membership = MembershipFactory(account=chatbot.account, permissions=["CHATBOT_VIEW"])
+        row = membership
+        if parent is chatbot:
+            row = ChatbotMemberFactory(chatbot=chatbot, user=membership.user)
+        form = form_of(client, parent)
+        row.delete()
+        assert client.post(page_of(parent), form).status_code == 302
+        answer = client.post(page_of(parent), form | {"memberships-0-role": "SUPER_ADMIN"})
+        assert answer.text.count(TOLD) == 1
+        again = fields_of(answer)
+        assert again["memberships-0-role"] == "SUPER_ADMIN"
+        assert client.post(page_of(parent), again).status_code == 302
+        assert not type(row).objects.filter(pk=row.pk).exists()
+
+
+@pytest.mark.parametrize("changes", [{"invitations-0-DELETE": "on"}, {"name": "Acme"}])
+def test_an_accepted_invitation_blocks_nothing(client: Client, changes: dict[str, str]) -> None:
+    account = AccountFactory()
+    row = Invitation.objects.create(account=account, email="ann@example.com", role="MEMBER")
+    form = form_of(client, account)
+    assert accept(row)
+    failed = client.post(page_of(account), form | {"name": ""})
+    assert (failed.status_code, TOLD in failed.text) == (200, False)
+    assert client.post(page_of(account), form | changes).status_code == 302
+
+
+def test_a_row_deleted_by_a_colleague_makes_no_room_in_a_full_list(
+    client: Client, chatbot: Chatbot, prompt: FollowUpPrompt
+) -> None:
+    form = form_of(client, chatbot)
+    prompt.delete()
+    FollowUpPrompt.objects.bulk_create(
+        FollowUpPrompt(chatbot=chatbot, link_text="a", link_src="b") for _ in range(MOST - 1)
+    )
+    mine = {f"{PROMPT}DELETE": "on", "follow_up_prompts-TOTAL_FORMS": "3"}
+    added = {"button_title": "More", "button_message": "More?", "rank": "1"}
+    mine |= {f"follow_up_prompts-2-{name}": value for name, value in added.items()}
+    answer = client.post(page_of(chatbot), form | mine)
+    assert "a chatbot has at most" in answer.text
+    assert FollowUpPrompt.objects.count() == MOST
+
+
+@pytest.mark.parametrize("key", ["", "none", "00000000-0000-0000-0000-000000000000"])
+def test_a_row_with_an_unknown_id_is_reported_if_it_was_edited(
+    client: Client, chatbot: Chatbot, prompt: FollowUpPrompt, key: str
+) -> None:
+    form = form_of(client, chatbot) | {f"{PROMPT}id": key}
+    assert TOLD in client.post(page_of(chatbot), form | {f"{PROMPT}rank": "7"}).text
+    assert client.post(page_of(chatbot), form).status_code == 302
+    prompt.refresh_from_db()
+    assert prompt.rank == 1
