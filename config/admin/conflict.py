@@ -13,6 +13,7 @@ SHOWN = 1_000  # maximum number of characters of a saved value to show
 FIELD_CONFLICT = (
     "Changed while you were editing. Save again to replace the saved value, which is: {}"
 )
+DELETED = "Deleted while you were editing."
 
 
 def conflict_error(saved: str) -> str:
@@ -49,7 +50,7 @@ class ConflictForm(forms.ModelForm[Any]):
         return model_to_dict(row, fields=list(self.fields))
 
     def clean(self) -> dict[str, Any] | None:
-        """Report values that were saved after the form was opened.
+        """Report values that were saved after the form was opened. Raises ValidationError.
 
         The row stays locked until the form is saved. Saving writes all columns, so those that
         the form does not show are first set to their stored values.
@@ -60,8 +61,8 @@ class ConflictForm(forms.ModelForm[Any]):
             return given
         rows = type(self.instance)._base_manager.select_for_update(no_key=True)
         stored = rows.filter(pk=self.instance.pk).first()
-        if stored is None:
-            return given
+        if stored is None:  # saving would insert the row again
+            raise forms.ValidationError(DELETED)
         if self.mark_of(stored) != seen:
             self.report(stored)
         for field in stored._meta.concrete_fields:

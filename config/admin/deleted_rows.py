@@ -6,7 +6,9 @@ from django.forms import BoundField
 from django.forms.formsets import DELETION_FIELD_NAME
 from django.forms.utils import ErrorDict
 
-DELETED = "Deleted while you were editing. Save again to leave this row out."
+from config.admin.conflict import DELETED
+
+ROW_DELETED = f"{DELETED} Save again to leave this row out."
 
 
 def editable(form: Any) -> list[BoundField]:
@@ -36,7 +38,7 @@ def leave_out(form: Any) -> None:
     fields = edited(form)
     form.deleted, form.cleaned_data, form._errors = True, {}, ErrorDict()
     if fields and DELETION_FIELD_NAME not in form.changed_data:
-        form.add_error(None, DELETED)
+        form.add_error(None, ROW_DELETED)
         form.data = form.data.copy()
         for field in fields:
             form.data.setlist(field.html_initial_name, form.data.getlist(field.html_name))

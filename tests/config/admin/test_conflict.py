@@ -30,6 +30,12 @@ from tests.pages import fields_of, submit
 TOLD = "Changed while you were editing"
 
 
+class TitleForm(ConflictForm):
+    class Meta:
+        model = Instruction
+        fields = ("title",)
+
+
 @pytest.fixture
 def client(db: None) -> Client:
     return signed_in(superuser())
@@ -71,11 +77,6 @@ def test_equal_changes_are_not_a_conflict(client: Client, row: Instruction, addr
 def test_columns_that_a_form_does_not_show_keep_what_another_request_saved(
     row: Instruction,
 ) -> None:
-    class TitleForm(ConflictForm):
-        class Meta:
-            model = Instruction
-            fields = ("title",)
-
     read_earlier = Instruction.objects.get(pk=row.pk)
     changes = {"is_active": True, "instruction": "theirs"}
     instructions.update(row.chatbot_id, row.pk, changes)
@@ -85,6 +86,15 @@ def test_columns_that_a_form_does_not_show_keep_what_another_request_saved(
         form.save()
     row.refresh_from_db()
     assert (row.is_active, row.instruction, row.version) == (True, "theirs", 2)
+
+
+def test_a_row_deleted_during_the_save_is_not_stored_again(row: Instruction) -> None:
+    read_earlier = Instruction.objects.get(pk=row.pk)
+    row.delete()
+    given = {"title": "mine", "seen_at": read_earlier.updated_at.isoformat()}
+    form = TitleForm(given, instance=read_earlier)
+    with transaction.atomic():
+        assert form.non_field_errors() == ["Deleted while you were editing."]
 
 
 def test_each_tab_of_a_chatbot_is_checked(client: Client, chatbot: Chatbot) -> None:
