@@ -10,7 +10,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 from config.runtime.processes import end_without_parent
 
 application = get_wsgi_application()
-resolve("/")  # loads all routes and pages, so that the first request does not wait for them
+resolve("/")  # imports all views and the admin, so that the first request does not wait for them
 gc.collect()
 gc.freeze()  # startup objects are never freed; scanning them would pause all requests for 0.1 s
 end_without_parent()

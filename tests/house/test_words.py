@@ -30,7 +30,7 @@ DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 # An `alone` that ends a phrase nearly always means "only"; NOT_PROSE lists the exceptions.
 PATTERNS = [f"[{word[0]}{word[0].upper()}]" + word[1:].replace(" ", r"\s+") for word in AVOIDED]
 WORD = re.compile(rf"\b(?<![Tt]here )(?:{'|'.join(PATTERNS)})\b|\b[Aa]lone(?=[.,;:!?)\]])")
-# A test's name is a sentence about a thing, so it must begin with that thing, not with a clause.
+# A test's name is a sentence with a noun as its subject, so it must not begin with these words.
 NO_SUBJECT = re.compile(r"(?:what|who|whose|where|whatever|whether|of|ones own|that)\b")
 NOT_PROSE = re.compile(
     r"^ *```.*?^ *```"  # a fenced block
@@ -97,7 +97,7 @@ def texts(source: str) -> Iterator[tuple[int, str]]:
 
 
 def avoided_in_texts(source: str) -> list[tuple[int, str]]:
-    """Find words to avoid in a module's strings, each with the first line of its string."""
+    """Find words to avoid in a module's strings, each with the line on which its string starts."""
     return sorted(
         (line, word) for line, text in texts(source) for _, word in avoided(text, first_line=line)
     )

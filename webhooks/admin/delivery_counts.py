@@ -21,7 +21,7 @@ def counts(
     """Count the FAILED and RETRYING deliveries of `chatbots`; None selects all chatbots.
 
     The same query counts the rows of `beside`, if given, under the key BESIDE. Django cannot
-    write a SELECT without a table, so this part of the UNION selects the row of `person`. SQLite
+    write a SELECT without a table, so this part of the UNION selects from `person`'s row. SQLite
     allows no LIMIT in a part of a UNION, so each of the other parts limits a subquery of ids.
     """
     rows = Delivery.objects.order_by()
