@@ -53,8 +53,8 @@
 
     // Whether the field's place in its list now belongs to another row, because someone has added or deleted rows.
     function moved(name) {
-      const id = name.replace(/(-\d+)-.*/, "$1-id");
-      return id !== name && first(id) !== (form.elements[id]?.value ?? "");
+      const plain = name.replace(/^initial-/, ""), id = plain.replace(/(-\d+)-.*/, "$1-id");
+      return id !== plain && first(id) !== (form.elements[id]?.value ?? "");
     }
 
     function fill(fields) {
