@@ -88,9 +88,9 @@ def write_to_server() -> None:
 def write_to_file() -> None:
     """Increment the embedded database's unused `user_version`.
 
-    An update that leaves a row unchanged, as in `write_a_row`, would make SQLite write nothing. If
-    another process is writing, this function does not write, because the database evidently accepts
-    writes. Raises sqlite3.Error, or OSError if the disk is full.
+    An update that leaves a row unchanged, as in `write_to_server`, would make SQLite write nothing.
+    If another process is writing, this function does not write, because the database evidently
+    accepts writes. Raises sqlite3.Error, or OSError if the disk is full.
     """
     path = connection.settings_dict["NAME"]
     if shutil.disk_usage(Path(path).parent).free < LEAST_FREE:
