@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import requests
+from django.contrib.staticfiles import finders
 
 from chatbots.models import Chatbot, ConversationStarter
 from config.api.body import MAX_BYTES
@@ -316,3 +317,23 @@ def test_the_web_server_limits_a_path_and_its_headers(
         raw.send(f"GET {path}", *(f"X-{number}: a" for number in range(1, headers)))
         status, _, body = raw.response()
     assert (status, bool(body)) == (expected, expected == 200)
+
+
+def test_a_static_file_arrives_whole_or_in_part(web: Web) -> None:
+    name = "drf_spectacular_sidecar/redoc/bundles/redoc.standalone.js"
+    content = Path(str(finders.find(name))).read_bytes()
+    address = f"{web.address}/static/{name}"
+    with requests.Session() as session:
+        whole = session.get(address, headers={"Accept-Encoding": "identity"}, timeout=60)
+        assert whole.content == content
+        assert whole.headers["Content-Length"] == str(len(content))
+        assert "Transfer-Encoding" not in whole.headers
+        head = session.head(address, timeout=60)
+        for answer in (whole, head):
+            del answer.headers["X-Request-Id"], answer.headers["Date"]
+        assert head.headers == whole.headers
+        part = session.get(address, headers={"Range": "bytes=9-600008"}, timeout=60)
+        assert (part.status_code, part.content) == (206, content[9:600_009])
+        tag = {"If-None-Match": whole.headers["ETag"]}
+        same = session.get(address, headers=tag, timeout=60)
+        assert (same.status_code, same.content) == (304, b"")
