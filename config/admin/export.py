@@ -1,9 +1,9 @@
-"""Export a list as CSV or JSON: all rows that match its filters, streamed in constant memory.
+"""Export a list as CSV or JSON: stream all rows that match its filters.
 
-Each query reads the next CHUNK rows in key order. Between the queries, while the client receives
-the rows, the export holds neither a transaction nor a database connection. A page describes the
-export before it starts. While the file downloads, the page's script polls for the number of rows
-sent.
+Each query reads the next CHUNK rows in key order. Between the queries, the export holds neither a
+transaction nor a database connection. Only rows that the client has not received yet stay in
+memory. A page describes the export before it starts. While the file downloads, the page's script
+polls for the number of rows sent.
 """
 
 import csv
