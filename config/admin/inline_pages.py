@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.paginator import Page, Paginator
+from django.forms import HiddenInput
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
@@ -16,6 +17,14 @@ PAGE_NUMBER = re.compile("[1-9][0-9]{0,5}")
 # The attribute of the edited object that holds the lengths of all lists on its page. It is set only
 # if one query has read the lengths together.
 LENGTHS = "list_lengths"
+
+
+class Omitted(HiddenInput):
+    """A hidden field that is not on the page. Without it, Django uses the parent of the list."""
+
+    def render(self, *_: Any, **__: Any) -> SafeString:
+        """Render nothing."""
+        return SafeString()
 
 
 class PagedFormSet(PaginationInlineFormSet):
@@ -48,8 +57,9 @@ class PagedFormSet(PaginationInlineFormSet):
         return [found.get(each, empty) for each in ids]
 
     def add_fields(self, form: Any, index: int | None) -> None:
-        """Leave out a submitted row that does not exist."""
+        """Leave out a submitted row that does not exist, and every row's link to its parent."""
         super().add_fields(form, index)
+        form.fields[self.fk.name].widget = Omitted()
         initial = index is not None and index < self.initial_form_count()
         if self.is_bound and initial and form.instance._state.adding:
             leave_out(form)
