@@ -259,7 +259,8 @@ before_event_loop(take)
 
 async def application(scope: Scope, protocol: HTTPProtocol) -> None:
     """Receive a whole request, and answer it in another thread."""
-    body = await receive(scope, protocol, counted_address(scope))
+    address = counted_address(scope) if has_body(scope) else ""
+    body = await receive(scope, protocol, address)
     metrics.IN_PROGRESS.inc()
     try:
         run = asyncio.get_running_loop().run_in_executor

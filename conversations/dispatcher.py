@@ -59,6 +59,7 @@ STUCK_AFTER = 30
 ASK_EVERY = 5  # seconds between checks of the database while no round finishes
 CLOCK_WAS_SET = 0.1  # seconds; a larger jump means that the wall clock was set
 
+CLAIMED = (Mail, PeriodicWork)  # what workers claim besides deliveries and owed replies
 # Any: a task may take any arguments
 PERIODIC: dict[str, "Task[Any, Any]"] = {
     webhook_tasks.PRUNE: webhook_tasks.prune,
@@ -181,11 +182,11 @@ class Dispatcher(threading.Thread):
     def take_over(self) -> None:
         """Keep this worker's liveness locks. Free claims that expired or that dead workers hold."""
         self.hold()
-        names = recovery.claimers() | claimers(Mail) | claimers(PeriodicWork)
+        names = recovery.claimers().union(*map(claimers, CLAIMED))
         if names:
             dead = self.lives[-1].dead(names)
-            take_over(Mail, dead)
-            take_over(PeriodicWork, dead)
+            for model in CLAIMED:
+                take_over(model, dead)
             recovery.take_over(dead, expired=time.monotonic() >= self.renewed_at)
 
     def make_replies(self) -> None:
@@ -230,8 +231,8 @@ class Dispatcher(threading.Thread):
             logger.warning("the clock was changed by %.1f s; due times are adjusted", jump)
             with transaction.atomic():
                 recovery.follow_clock(timedelta(seconds=jump), since=self.looked)
-                follow_clock(Mail, timedelta(seconds=jump))
-                follow_clock(PeriodicWork, timedelta(seconds=jump))
+                for model in CLAIMED:
+                    follow_clock(model, timedelta(seconds=jump))
         self.looked, self.clock = looked, clock  # set last: after an error, the next round retries
 
     def watch(self) -> None:

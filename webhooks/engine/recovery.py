@@ -13,6 +13,7 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 from config.database.claims import NO_CLAIM
+from config.database.claims import claimers as claimers_of
 from config.database.locks import left_if_locked, unlocked, update_unlocked
 from webhooks.engine import metrics
 from webhooks.engine.claims import START
@@ -32,11 +33,10 @@ logger = logging.getLogger(__name__)
 
 
 def claimers() -> set[str]:
-    """Return the names of the workers that hold claims."""
+    """Return the names of the workers that hold claims on deliveries."""
     with transaction.atomic():
         keep_to_indexes()
-        held = Delivery.objects.filter(HELD).order_by()
-        return set(held.values_list("claimed_by", flat=True).distinct())
+        return claimers_of(Delivery)
 
 
 def take_over(dead: set[str], *, expired: bool = True) -> None:
