@@ -32,18 +32,18 @@ from django.db.models.query import (
 from django.db.models.sql import DeleteQuery, InsertQuery, UpdateQuery
 from django.db.transaction import TransactionManagementError
 
-# Any, below: one of our database wrappers, a compiler or a model's field.
+# In this file, Any stands for one of our database wrappers, a compiler or a model's field.
 Row = tuple[Any, ...]
-WINDOW = 2_000_000_011, 2_100_000_011  # marks the slice of `page`; `with_window` replaces it
+WINDOW = 2_000_000_011, 2_100_000_011  # the slice that `page` takes and `with_window` replaces
 decode_json = JSONDecoder().decode
 WINDOW_SQL = f"LIMIT {WINDOW[1] - WINDOW[0]} OFFSET {WINDOW[0]}"
-# Matches the text of a time or a uuid. SQLite's parameters contain both as text.
+# Matches the text of a time or a uuid. On SQLite, both are passed as text.
 COMPUTED = re.compile(r"\d{4}-\d\d-\d\d(?:[ T].*)?|[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4,12}){4}")
 
 
 @dataclass(frozen=True)
 class Slot:
-    """A placeholder for a given value among a statement's parameters."""
+    """A placeholder among a statement's parameters for a value that each run supplies."""
 
     name: str
     field: Any
@@ -55,7 +55,10 @@ class Slot:
         return self.field.get_internal_type(), self.stored
 
     def value(self, given: Mapping[str, Any], database: Any) -> Any:
-        """Convert the given value for the database. Raises ValueError for None in a comparison."""
+        """Convert the given value for the database.
+
+        Raises ValueError if the value is None and is not assigned to a column.
+        """
         value = given[self.name]
         if self.stored:
             return self.field.get_db_prep_save(value, database)
@@ -155,14 +158,17 @@ class Statement:
         return self.read(fetched, database) if self.read else [], count
 
     def run_later(self, values: list[Any], database: Any) -> None:
-        """Run a statement, if possible in the same round trip as the next one or COMMIT."""
+        """Run the statement, if possible in the same round trip as the next statement or COMMIT."""
         if database.queries_logged or database.execute_wrappers:
             self.run(values, database)
         else:
             database.run_later(self.sql, values)
 
     def run_many(self, rows: list[list[Any]], database: Any) -> None:
-        """Run a statement that returns no rows, once for each list of parameter values."""
+        """Run the statement once for each list of parameter values.
+
+        The statement must return no rows.
+        """
         if database.queries_logged or database.execute_wrappers:
             with database.cursor() as cursor:
                 cursor.executemany(self.sql, rows)
@@ -173,9 +179,9 @@ class Statement:
 def compile_select(
     rows: "QuerySet[Any, Any]", database: Any, times: Callable[[str], str] | None = None
 ) -> Statement:
-    """Compile a queryset. Raises EmptyResultSet if it can never find a row.
+    """Compile a queryset. Raises EmptyResultSet if the queryset can never match a row.
 
-    If the database stores times as text, `times` converts them.
+    If `times` is given and the database stores times as text, `times` replaces Django's parser.
     """
     compiler = rows.query.get_compiler(connection=database)
     sql, parameters = with_window(*checked(*compiler.as_sql()))
@@ -215,30 +221,30 @@ def compile_insert(insert: Insert, database: Any) -> Statement:
         for row in range(insert.rows)
     ]
     query = InsertQuery(insert.model)
-    rows: Any = [SimpleNamespace(**row) for row in places]  # Any: only the attributes are read
+    rows: Any = [SimpleNamespace(**row) for row in places]  # Any: Django reads only attributes
     query.insert_values(fields, rows, raw=True)
     [(sql, parameters)] = query.get_compiler(connection=database).as_sql()
     return Statement(*checked(sql, parameters), None)
 
 
 def stored_fields(model: type[Model]) -> list[Any]:
-    """Return the fields whose columns an INSERT names: all but the generated ones."""
+    """Return the fields that an INSERT stores: all except generated fields."""
     return [field for field in model._meta.concrete_fields if not field.generated]
 
 
 def compile_delete(rows: "QuerySet[Any, Any]", database: Any) -> Statement:
-    """Compile a DELETE of a queryset's rows. No foreign key may refer to them."""
+    """Compile a DELETE of a queryset's rows, which must not be referenced by foreign keys."""
     query: Any = rows.query.chain(DeleteQuery)
     query.clear_ordering(force=True)
     return Statement(*checked(*query.get_compiler(connection=database).as_sql()), None)
 
 
 def checked(sql: str, parameters: Iterable[Any]) -> tuple[str, tuple[Any, ...]]:
-    """Raise TypeError for a constant that was computed, because later runs would reuse it."""
+    """Raise TypeError if a parameter is a computed value, which later runs would reuse."""
     for part in parameters:
         plain = isinstance(part, (Slot, str, int, float, timedelta, type(None)))
         if not plain or (isinstance(part, str) and COMPUTED.fullmatch(part)):
-            raise TypeError(f"a prepared statement contains a computed value: {part!r}")
+            raise TypeError(f"a prepared statement must not contain a computed value: {part!r}")
     return sql, tuple(parameters)
 
 
@@ -261,31 +267,36 @@ def reader(
     make: Callable[[Row], Any],
     times: Callable[[str], str] | None = None,
 ) -> Callable[[list[Any], Any], list[Any]]:
-    """Return a function that converts fetched rows as Django does, and makes results from them.
+    """Return a function that converts fetched rows as Django does and builds results from them.
 
-    It converts column by column, because most columns need no conversion. If the database stores
-    times as text, `times` converts them in place of Django's parser.
+    The function converts column by column, because most columns need no conversion. If
+    `times` is given and the database stores times as text, `times` replaces Django's parser.
     """
     own_times = times if compiler.connection.stores_times_as_text else None
-    converters = [
-        (position, faster(column, converts, own_times), column)
+    conversions = [
+        (position, convert, column)
         for position, (converts, column) in compiler.get_converters(columns).items()
+        for convert in faster(column, converts, own_times)
     ]
 
     def read(fetched: list[Any], database: Any) -> list[Any]:
         if not fetched:
             return []
+        if len(fetched) == 1:  # arranging a single row by columns takes longer than converting it
+            row = [*fetched[0]]
+            for position, convert, column in conversions:
+                row[position] = convert(row[position], column, database)
+            return [make(tuple(row))]
         values: list[Any] = [*zip(*fetched, strict=True)]
-        for position, converts, column in converters:
-            for convert in converts:
-                values[position] = [convert(each, column, database) for each in values[position]]
+        for position, convert, column in conversions:
+            values[position] = [convert(each, column, database) for each in values[position]]
         return [make(row) for row in zip(*values, strict=True)]
 
     return read
 
 
 def faster(column: Any, converts: list[Any], times: Callable[[str], str] | None) -> list[Any]:
-    """Replace Django's conversion of JSON, and of times if `times` is given."""
+    """Replace Django's converters for JSON and, if `times` is given, for times."""
     kind = column.output_field
     if isinstance(column, Col) and type(kind) is JSONField and kind.decoder is None:
         return [stored_json]
@@ -302,7 +313,7 @@ def stored_json(value: str | None, *_: Any) -> Any:
 
 
 def making(rows: "QuerySet[Any, Any]", compiler: Any) -> Callable[[Row], Any]:
-    """Return a function that makes a queryset's result from a converted row."""
+    """Return a function that turns a converted row into one of a queryset's results."""
     kind = rows._iterable_class
     if rows._prefetch_related_lookups:  # type: ignore[attr-defined]  # the stubs lack it
         raise TypeError("a prepared statement cannot prefetch")
