@@ -15,7 +15,8 @@ logger = logging.getLogger(__name__)
 class Renewal:
     """Renews claims in one thread, which runs only while there are claims.
 
-    Every `every` seconds, `renew` is called with the current claims, and extends their leases.
+    The thread repeatedly sleeps for `every` seconds and then calls `renew` with the current claims
+    to extend their leases.
     """
 
     def __init__(self, renew: Callable[[list[UUID]], object], *, every: float) -> None:
@@ -42,7 +43,7 @@ class Renewal:
                 self.claims.discard(claim)
 
     def run(self) -> None:
-        """Renew until no claim is left."""
+        """Renew the current claims until there are none left."""
         while True:
             time.sleep(self.every)
             with self.lock:
@@ -51,8 +52,11 @@ class Renewal:
                     return
                 claims = list(self.claims)
             try:
-                self.renew(claims)
+                try:
+                    self.renew(claims)
+                finally:
+                    connection.close()
             except Error as error:
                 logger.warning("leases could not be renewed: %s", error)
-            finally:
-                connection.close()
+            except Exception:  # this thread renews all leases, so it must not end
+                logger.exception("leases could not be renewed")

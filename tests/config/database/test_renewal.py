@@ -22,8 +22,8 @@ def test_leases_are_renewed_after_a_failure_to_start_a_thread() -> None:
         assert renewed.wait(PATIENCE)
 
 
-@pytest.mark.parametrize("error", [DatabaseError("gone"), InterfaceError("gone")])
-def test_leases_are_renewed_after_a_database_error(error: Exception) -> None:
+@pytest.mark.parametrize("error", [DatabaseError("gone"), InterfaceError("gone"), OSError("gone")])
+def test_leases_are_renewed_after_an_error(error: Exception) -> None:
     errors: Iterator[Exception] = iter([error])
     renewed = threading.Event()
 
