@@ -1,4 +1,4 @@
-"""The routes of the admin's site, and where a person returns to after signing in."""
+"""The routes of the admin's site, and the page that people return to after signing in."""
 
 from typing import Any
 from urllib.parse import parse_qs, urljoin, urlsplit
@@ -25,20 +25,21 @@ def test_no_row_has_a_public_page(db: None, key: str) -> None:
 def test_after_sign_in_a_buttons_address_leads_to_the_page_with_the_button(
     default_model: Any,
 ) -> None:
-    """If a form has errors, its page is shown at the button's address, which accepts only POST."""
+    """After a form error, the browser shows the button's address, which accepts only POST."""
     client, buttons = signed_in(superuser()), 0
     for address in dict.fromkeys(addresses(Tenant("mine"))):
         if client.get(address).status_code != 405:
             continue
         buttons += 1
         referrer = {"Referer": f"{HOST}{address}", "Host": "testserver"}
-        for ended in (
+        ended = (
             Client().get(address),
             Client().post(address),
             Client().post(address, headers=referrer),
             Client().post(reverse("admin:logout"), headers=referrer),
-        ):
-            [back] = parse_qs(urlsplit(ended.url).query)["next"]
+        )
+        nexts = {tuple(parse_qs(urlsplit(response.url).query)["next"]) for response in ended}
+        for [back] in nexts:
             page = client.get(back, follow=True)
             assert page.status_code == 200, (address, back)
             assert page.request["PATH_INFO"].startswith(urljoin(address, ".."))
