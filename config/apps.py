@@ -17,6 +17,6 @@ class ConfigConfig(AppConfig):
         register(checks.cache_is_shared, Tags.caches)
         register(checks.networks_are_public, Tags.security, deploy=True)
         register(checks.demo_is_at_home, Tags.security, deploy=True)
-        from config.database import trail  # not earlier: django-auditlog needs all models loaded
+        from config.database import trail  # django-auditlog needs all models to be loaded
 
         trail.audit(apps.get_model(label) for label in AUDITED)

@@ -1,6 +1,6 @@
 """The models that the audit trail covers, and the columns that it leaves out.
 
-`config.database.trail` registers them with django-auditlog.
+`config.database.trail` registers the models with django-auditlog.
 """
 
 # A test fails if a model in `accounts` or `chatbots` is neither listed here nor exempted by name in
@@ -26,8 +26,9 @@ AUDITED = (
     "webhooks.Endpoint",
 )
 
-# Secrets, email addresses, and columns that the service sets. The email addresses of deleted people
-# must disappear. `secret_made_by` is an email address if the person has no name.
+# Secrets, email addresses, and columns that the service sets. Email addresses are left out because
+# they must not remain in the audit trail after a person is deleted. `secret_made_by` contains an
+# email address if the person who made the secret has no name.
 LEFT_OUT = frozenset(
     {
         *("id", "created_at", "updated_at", "version", "erased_at", "purge_at"),

@@ -14,7 +14,7 @@ from config.runtime.broker import QuickAMQP
 from config.runtime.logs import LogStream
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-# Django's checks load every page and route, and a worker uses none of them.
+# Django's checks load all pages and routes, which a worker never uses.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 app = Celery("config", amqp=QuickAMQP)
@@ -29,7 +29,7 @@ app.conf.update(
     worker_pool="threads",
     broker_connection_retry_on_startup=True,
     broker_connection_max_retries=None,
-    broker_channel_error_retry=True,  # such as a refused write: Redis has become a replica
+    broker_channel_error_retry=True,  # such errors occur if Redis has become a replica
     timezone="UTC",
 )
 app.autodiscover_tasks(["webhooks", "accounts", "conversations"])

@@ -1,4 +1,4 @@
-"""Named durations, and functions that format durations for display, as pages/times.js does."""
+"""Named durations, and functions that format durations in the same way as pages/times.js."""
 
 from datetime import timedelta
 
@@ -17,7 +17,7 @@ def in_words(span: timedelta) -> str:
 
 
 def until(seconds: float) -> str:
-    """Format the seconds until an event for display: "now", "in 3 s", "in 14 min"."""
+    """Format the number of seconds until an event: "now", "in 3 s", "in 14 min"."""
     left = timedelta(seconds=round(seconds))
     if left <= timedelta():
         return "now"

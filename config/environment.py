@@ -27,7 +27,7 @@ Faults = dict[str, list[str]]  # error messages by variable
 UNITS = {"s": 1, "m": 60, "h": 3600}
 LONGEST = 31_536_000  # seconds; one year
 HOST_NAME = re.compile(r"(?!-)[0-9A-Za-z_-]{1,63}(\.[0-9A-Za-z_-]{1,63})*\.?")
-# Options for Django, not for PostgreSQL, that a database URL may also contain
+# Options in a database URL that are meant for Django instead of PostgreSQL
 OF_DJANGO = {"assume_role", "isolation_level", "pool", "server_side_binding"}
 
 
@@ -64,12 +64,12 @@ def period(text: str) -> timedelta | None:
     except ValueError:
         seconds = 0
     if not 0 < seconds <= LONGEST:
-        raise EnvError(f'expected seconds, more than 0 and at most {LONGEST}, or "off"')
+        raise EnvError(f'expected a number of seconds above 0 and at most {LONGEST}, or "off"')
     return timedelta(seconds=seconds)
 
 
 def networks(text: str) -> tuple[Network, ...]:
-    """Parse comma-separated networks in CIDR notation, or addresses. Raises EnvError."""
+    """Parse comma-separated IP addresses and networks in CIDR notation. Raises EnvError."""
     try:
         return tuple(ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip())
     except ValueError as error:
@@ -77,7 +77,10 @@ def networks(text: str) -> tuple[Network, ...]:
 
 
 def fernet_keys(text: str) -> tuple[str, ...]:
-    """Parse comma-separated Fernet keys, newest first. Raises EnvError without quoting a key."""
+    """Parse comma-separated Fernet keys, newest first.
+
+    Raises EnvError, whose message does not quote the key.
+    """
     keys = tuple(part.strip() for part in text.split(",") if part.strip())
     for position, key in enumerate(keys, start=1):
         try:
@@ -101,14 +104,14 @@ def host(text: str) -> str:
 
 
 def allowed_hosts(text: str) -> list[str]:
-    """Parse comma-separated hosts in the form that ALLOWED_HOSTS takes. Raises EnvError."""
+    """Parse comma-separated hosts in the format of ALLOWED_HOSTS. Raises EnvError."""
     names = [part.strip() for part in text.split(",") if part.strip()]
     for name in names:
         bracketed = name.startswith("[") and name.endswith("]") and is_address(name[1:-1])
         if not (bracketed or name == "*" or HOST_NAME.fullmatch(name.removeprefix("."))):
             raise EnvError(
-                f"{name!r} is not a host: expected names such as bots.example.com, without "
-                "scheme or port; IPv6 addresses in brackets"
+                f"{name!r} is not a host: expected names such as bots.example.com, without a "
+                "scheme or port, or IPv6 addresses in brackets"
             )
     return names
 
@@ -127,7 +130,7 @@ def web_url(text: str) -> str:
 
     Raises EnvError.
     """
-    expected = "expected a URL such as https://bots.example.com, without user or query"
+    expected = "expected a URL such as https://bots.example.com, without a user name or query"
     try:
         parts = urlsplit(text)
         name = parts.hostname or ""
@@ -140,15 +143,15 @@ def web_url(text: str) -> str:
 
 
 def optional_web_url(text: str) -> str:
-    """Check an http or https URL; an empty string is allowed. Raises EnvError."""
+    """Check an http or https URL. An empty string is allowed. Raises EnvError."""
     return web_url(text) if text else ""
 
 
 def public_url(text: str) -> str:
-    """Check the service's own URL, which has no path; an empty string is allowed.
+    """Check the service's own URL. An empty string is allowed. Raises EnvError.
 
-    Returns it as browsers write it in the Origin header: in lower case, without a default port.
-    Raises EnvError. A path would not work, because pages link to absolute paths.
+    Returns the URL as browsers write it in the Origin header: in lower case and without a default
+    port. The URL must not have a path, because the pages' links are absolute paths.
     """
     parts = urlsplit(optional_web_url(text))
     if parts.path:
@@ -158,9 +161,9 @@ def public_url(text: str) -> str:
 
 
 def database_url(text: str) -> str:
-    """Check the URL of a PostgreSQL database; an empty string is allowed.
+    """Check the URL of a PostgreSQL database. An empty string is allowed.
 
-    Raises EnvError without quoting the URL, because it may contain a password.
+    Raises EnvError. The message does not quote the URL, which may contain a password.
     """
     if not text:
         return ""
@@ -179,8 +182,8 @@ def database_url(text: str) -> str:
 def redis_url(text: str) -> str:
     """Check the URL of a Redis database, and return it with its scheme in lower case.
 
-    An empty string is allowed. Raises EnvError without quoting the URL, because it may contain a
-    password.
+    An empty string is allowed. Raises EnvError. The message does not quote the URL, which may
+    contain a password.
     """
     try:
         parts = urlsplit(text)
@@ -196,7 +199,7 @@ def redis_url(text: str) -> str:
 def email_url(text: str) -> dict[str, Any]:
     """Parse the URL of an email transport into Django's settings.
 
-    Raises EnvError if it is invalid. The message leaves out the URL, which may contain a password.
+    Raises EnvError. The message does not quote the URL, which may contain a password.
     """
     expected = (
         "expected console:, file:/directory, smtp://user:password@host:port/?tls=True "
@@ -227,7 +230,10 @@ def certificates(text: str) -> str:
 
 
 def parser(read: Callable[[str], Any]) -> Callable[..., Any]:
-    """Turn a string parser into a method for environs. It also parses defaults that are strings."""
+    """Turn a string parser into a parser method for environs.
+
+    The method also parses defaults that are strings.
+    """
 
     def method(value: Any, **_: Any) -> Any:
         return read(value) if isinstance(value, str) else value
@@ -245,8 +251,8 @@ def environment(dotenv: Path) -> tuple[Env, Faults]:
     """Create a reader of environment variables, which take precedence over those in `.env`.
 
     The file's variables are added to the process's environment, because the settings search the
-    environment for the models' API keys. Lines that cannot be read are left out. Returns the reader
-    and the errors in the file.
+    environment for the models' API keys. Invalid lines are skipped. Returns the reader and the
+    errors in the file.
     """
     lines, faults = read_lines(dotenv)
     load_dotenv(stream=StringIO(lines))
@@ -257,10 +263,10 @@ def environment(dotenv: Path) -> tuple[Env, Faults]:
 
 
 def read_lines(dotenv: Path) -> tuple[str, Faults]:
-    """Return the lines that can be read, and the errors in the file.
+    """Return the file's valid lines and its errors.
 
-    Each error names the file and, if a line cannot be read, the line's number. No error quotes a
-    line, because a line may contain a secret.
+    Each error names the file and, if it concerns a single line, the line number. Errors do not
+    quote the line, because it may contain a secret.
     """
     try:
         text = dotenv.read_text()
@@ -281,7 +287,7 @@ def blank_lines(text: str) -> int:
 
 
 def header_values(names: dict[str, str]) -> Faults:
-    """Report variables whose values are invalid in an HTTP header, without quoting the values."""
+    """Report variables whose values are not valid in an HTTP header. Does not quote the values."""
     return {
         name: ["must be visible ASCII characters without spaces"]
         for name, value in names.items()
@@ -301,6 +307,6 @@ def refuse(env: Env, faults: Faults) -> None:
 
 
 def refusal(faults: Faults) -> SystemExit:
-    """Build the SystemExit whose message lists all errors."""
+    """Build a SystemExit whose message lists all errors."""
     lines = [f"  {name}: {'; '.join(map(str, texts))}" for name, texts in faults.items()]
     return SystemExit("\n".join(["The environment is not valid:", *lines]))

@@ -1,8 +1,9 @@
-"""The metrics of this process, for Prometheus. docs/monitoring.md lists all of them.
+"""The Prometheus metrics of this process. docs/monitoring.md lists all of them.
 
 `serve` creates a folder, METRICS_DIR, for the processes that it starts. Each process keeps its
-metrics there, in files that outlive the process. The metrics page adds up all files, so no counter
-drops when a process dies. A process without a folder shows only its own metrics.
+metrics there, in files that outlive the process. The metrics page sums the values in all files, so
+no counter drops when a process dies. If METRICS_DIR is not set, a process shows only its own
+metrics.
 
 Import Counter, Gauge and Histogram from this module, because the files must exist before the first
 metric is created.
@@ -35,8 +36,8 @@ from prometheus_client.registry import Collector
 
 __all__ = ["Counter", "Gauge", "Histogram"]
 
-# The size of each file in bytes. The library writes to memory-mapped files. On a full disk, a write
-# to unallocated space would kill the process, so the space is allocated at startup.
+# File sizes in bytes, by kind of metric. The library writes to memory-mapped files. On a full disk,
+# a write to unallocated space would kill the process, so the space is allocated at startup.
 SIZES = {"counter": 2**19, "histogram": 2**21, "gauge_livesum": 2**16, "gauge_livemin": 2**16}
 LOOK = 5.0  # seconds between checks of the connection pool
 
@@ -53,7 +54,10 @@ def reserve(folder: Path) -> None:
                 if os.fstat(file.fileno()).st_size == 0 and sys.platform == "linux":
                     os.posix_fallocate(file.fileno(), 0, size)
     except OSError as error:
-        logger.warning("this process shows only its own metrics: %s: %s", folder, error.strerror)
+        logger.warning(
+            "this process shows only its own metrics, because it cannot write to %s: %s",
+            *(folder, error.strerror),
+        )
         settings.METRICS_DIR = None
         values.ValueClass = values.MutexValue
 
@@ -74,20 +78,23 @@ WEB_THREADS = Gauge(
 )
 POOL_SIZE = Gauge(
     "chatbots_database_pool_connections_limit",
-    "Connections to the database that the pools may open",
+    "Maximum number of database connections that the pools may open",
     multiprocess_mode="livesum",
 )
 POOL_USED = Gauge(
     "chatbots_database_pool_connections_used",
-    "Connections to the database in use",
+    "Database connections in use",
     multiprocess_mode="livesum",
 )
-POOL_WAITS = Counter("chatbots_database_pool_waits", "Times a thread waited for a connection")
+POOL_WAITS = Counter(
+    "chatbots_database_pool_waits", "Number of times that a thread waited for a connection"
+)
 POOL_SECONDS = Counter(
-    "chatbots_database_pool_wait_seconds", "Time threads spent waiting for a connection"
+    "chatbots_database_pool_wait_seconds", "Total time that threads waited for a connection"
 )
 POOL_ERRORS = Counter(
-    "chatbots_database_pool_errors", "Times a thread failed to get a connection from the pool"
+    "chatbots_database_pool_errors",
+    "Number of times that a thread failed to get a connection from the pool",
 )
 
 
@@ -114,15 +121,15 @@ def _watch_pool() -> None:
         threading.Event().wait(LOOK)
 
 
-def _pool() -> Any:  # psycopg's pool; Any, as in the stubs
+def _pool() -> Any:  # psycopg's pool, which is missing from the stubs
     return connection.pool  # type: ignore[attr-defined]
 
 
 class OwnMetrics:
-    """The metrics of all processes that share METRICS_DIR, or of this process if it is not set."""
+    """The metrics of this process or, if METRICS_DIR is set, of all processes that share it."""
 
     def collect(self) -> Iterable[Metric]:
-        """Add up the metrics of all processes, if METRICS_DIR is set."""
+        """Collect the metrics. If METRICS_DIR is set, adds up the metrics of all processes."""
         if settings.METRICS_DIR is None:
             return REGISTRY.collect()
         forget_dead(settings.METRICS_DIR)
@@ -132,7 +139,7 @@ class OwnMetrics:
 
 
 def registry(*further: Collector) -> CollectorRegistry:
-    """Create the registry for a metrics page, with our metrics and those of further collectors."""
+    """Create the registry for a metrics page from our metrics and additional collectors."""
     made = CollectorRegistry()
     for one in (OwnMetrics(), *further):
         made.register(one)
@@ -143,7 +150,7 @@ def forget_dead(folder: Path) -> None:
     """Delete the gauges of processes that have ended. Their counters remain in the totals."""
     for file in folder.glob("gauge_live*_*.db"):
         number = file.stem.rpartition("_")[2]
-        # The process may belong to another user, and the file may have been deleted.
+        # The process may belong to another user, or the file may already have been deleted.
         with suppress(PermissionError, FileNotFoundError):
             try:
                 os.kill(int(number), 0)
@@ -152,5 +159,5 @@ def forget_dead(folder: Path) -> None:
 
 
 def serve(address: str, port: int) -> None:
-    """Serve the metrics on a separate port, from threads of this process. Raises OSError."""
+    """Start threads that serve the metrics on a separate port. Raises OSError."""
     start_http_server(port, address, registry())

@@ -1,4 +1,4 @@
-"""Middleware for all requests (id, address, rate limit and access log) and for API requests.
+"""Middleware that all requests pass through, and middleware that answers API requests.
 
 Middleware that only pages need is in `page_middleware`.
 """
@@ -59,7 +59,7 @@ def trusted(address: str) -> bool:
 
 
 def address_of(hop: str) -> str | None:
-    """Return the address of a hop without its port; None if the hop is not an address."""
+    """Return the address of a hop without its port, or None if the hop is not an address."""
     text = hop.strip().strip('"')
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -74,8 +74,8 @@ def address_of(hop: str) -> str | None:
 def hops_of(request: HttpRequest) -> list[str]:
     """List the client addresses that proxies report, in order.
 
-    A proxy that sets X-Forwarded-For may pass on Forwarded as the client sent it, and vice versa.
-    If both are present and differ, neither is trusted.
+    A proxy that sets X-Forwarded-For may pass on the client's own Forwarded header unchanged, and
+    vice versa. If both headers are present and differ, neither is trusted.
     """
     given = request.META.get("HTTP_X_FORWARDED_FOR", "")
     listed = given.split(",") if given else []
@@ -86,7 +86,7 @@ def hops_of(request: HttpRequest) -> list[str]:
 
 
 def client_address(request: HttpRequest) -> str:
-    """Return the caller's address: the peer, or the last hop that is not a trusted proxy."""
+    """Return the peer's address or, behind trusted proxies, that of the last untrusted hop."""
     address: str = request.META.get("REMOTE_ADDR", "")
     hops = hops_of(request)
     while hops and trusted(address):
@@ -99,9 +99,9 @@ def client_address(request: HttpRequest) -> str:
 
 @lru_cache(maxsize=10_000)  # parsing an address takes ten times as long as a cache hit
 def counted_as(address: str) -> str:
-    """Return the key under which an address is counted: itself or, for IPv6, its /64 network.
+    """Return the key under which an address is counted: for IPv6, the /64 network.
 
-    An IPv4-mapped IPv6 address counts as the IPv4 address.
+    The key of an IPv4 address, or of an IPv4-mapped IPv6 address, is the IPv4 address.
     """
     try:
         parsed = ipaddress.ip_address(address)
@@ -116,13 +116,13 @@ def counted_as(address: str) -> str:
 
 @lru_cache(maxsize=5_000)
 def _of_request(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
-    """Find a request's metrics. Cached, because a lookup by labels costs more than counting."""
+    """Find a request's metrics. The cache avoids a lookup by labels, which is slow."""
     verb = method if method in METHODS else "other"
     return REQUESTS.labels(verb, route, str(status)), REQUEST_SECONDS.labels(verb, route)
 
 
 def count_request(method: str | None, route: str, status: int, seconds: float) -> None:
-    """Count a completed request. `route` is empty if the path has none."""
+    """Count a completed request. `route` is empty if no route matches the path."""
     requests, times = _of_request(method or "", route or "none", status)
     requests.inc()
     times.observe(seconds)
@@ -131,9 +131,9 @@ def count_request(method: str | None, route: str, status: int, seconds: float) -
 def log_access(request: HttpRequest, response: HttpResponseBase, ms: int) -> None:
     """Write a request's line to the access log: status, duration, route and caller.
 
-    Errors are logged even without ACCESS_LOG. If the caller is unknown, the line contains the
-    address. Anyone can cause a 429, or an error without a known caller, so a flood of such lines is
-    summarized.
+    Errors are logged even if ACCESS_LOG is off. If the caller is unknown, the line contains the
+    client's address. Anyone can cause a response with status 429, or an error without a known
+    caller, so a flood of such lines is summarized.
     """
     status = response.status_code
     quiet = request.path_info in HostMiddleware.PROBES or request.path_info.startswith(
@@ -184,7 +184,7 @@ class RequestMiddleware:
         return response
 
     def process_view(self, request: HttpRequest, *_: Any) -> None:
-        """Add the route and the admin's signed-in user to the request's context."""
+        """Add the route and, in the admin, the signed-in user to the request's context."""
         route = request.resolver_match.route if request.resolver_match else ""
         known = current.get()._replace(route=f"{request.method} /{route}")
         person = getattr(request, "user", None) if route.startswith("admin/") else None
@@ -213,7 +213,7 @@ class RequestMiddleware:
 
 
 def security_headers(*, secure: bool) -> dict[str, str]:
-    """Return the headers that Django's middleware adds to responses, over HTTPS or over HTTP."""
+    """Return the headers that Django's middleware adds to HTTPS (`secure`) or HTTP responses."""
     scheme = "https" if secure else "http"
     environ = {"REQUEST_METHOD": "GET", "wsgi.input": BytesIO(), "wsgi.url_scheme": scheme}
     request = WSGIRequest(environ)
@@ -225,7 +225,7 @@ def security_headers(*, secure: bool) -> dict[str, str]:
 
 
 class Found(NamedTuple):
-    """The view for a path, the path parameters by name, and the text of the route."""
+    """The view for a path, its parameters by name, and the text of its route."""
 
     view: View
     names: dict[str, Any]
@@ -234,7 +234,7 @@ class Found(NamedTuple):
 
 @cache
 def table() -> dict[int, list[tuple[Any, View, str]]]:  # Any: Django's route pattern
-    """Return the pattern, view and text of each API route, grouped by the number of slashes.
+    """Return the pattern, view and text of each API route, grouped by number of slashes.
 
     Django's resolver would try every route in turn, then build a ResolverMatch that is not needed.
     """
@@ -262,10 +262,10 @@ def find(path: str) -> Found | None:
 
 
 class ApiMiddleware:
-    """Responds to API requests itself, because the middleware below it is for pages.
+    """Answer API requests directly, because the middleware after this one is only for pages.
 
-    Requests with an unknown path or host are passed on, and Django refuses them in the same way as
-    requests for pages.
+    Requests with an unknown path or host are passed on, so that Django refuses them in the
+    same way as requests for pages.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -297,10 +297,12 @@ def has_known_host(request: HttpRequest) -> bool:
 
 
 class HostMiddleware(CommonMiddleware):
-    """Refuse unknown hosts, except on probe paths: a probe sends a machine's address as the host.
+    """Refuse unknown hosts, except on probe paths.
 
-    CommonMiddleware also sets each response's Content-Length, so that the server need not send
-    the body in chunks.
+    The Host header of a probe contains the address of the machine that it checks.
+
+    CommonMiddleware also sets each response's Content-Length, so that the server does not have to
+    send the body in chunks.
     """
 
     PROBES = ("/healthz", "/readyz", "/metrics")

@@ -1,8 +1,8 @@
 """Periodic work and its schedule.
 
-There is no scheduler process. A worker's dispatcher claims due work, as it does with deliveries: a
-claim is a token with a lease, and only its holder can finish the work. A dead worker's claims are
-released as soon as its death is noticed, long before the lease expires.
+There is no scheduler process. A worker's dispatcher claims due work in the same way as it claims
+deliveries. A claim is a token with a lease, and only its holder can finish the work. A dead
+worker's claims are released as soon as its death is noticed, long before the lease expires.
 """
 
 import time
@@ -24,13 +24,13 @@ class PeriodicWorkQuerySet(models.QuerySet["PeriodicWork"]):
     """Add, claim, release and finish periodic work."""
 
     def add(self, names: Iterable[str]) -> None:
-        """Create the missing rows, due immediately."""
+        """Create the rows that do not exist yet. Their work is due immediately."""
         self.bulk_create(
             [self.model(name=name, due_at=timezone.now()) for name in names], ignore_conflicts=True
         )
 
     def claim(self, worker: str = "") -> list[tuple[str, str]]:
-        """Claim due work for the named worker, for a lease. Returns each name with its claim."""
+        """Claim due work for the named worker. Returns the names and claims of the claimed work."""
         now, token = timezone.now(), uuid4()
         free = models.Q(claimed_until=None) | _has_passed("claimed_until", now, most=LEASE)
         due = self.filter(free, _has_passed("due_at", now, most=LONGEST))
@@ -46,9 +46,10 @@ class PeriodicWorkQuerySet(models.QuerySet["PeriodicWork"]):
         self.filter(name=name, claim=UUID(claim)).update(**NO_CLAIM)
 
     def finish(self, name: str, claim: str, *, next_due: datetime) -> bool:
-        """Set the next due time of completed work. Returns False if its claim was lost.
+        """Set the next due time of completed work. Returns False if the claim was lost.
 
-        Retries while the row is locked, so that the work is not done twice.
+        Retries while the row is locked or the database does not respond, because work that is not
+        marked as finished is done again.
         """
         held = self.filter(name=name, claim=UUID(claim))
         until = time.monotonic() + LEASE.total_seconds()
@@ -59,7 +60,7 @@ class PeriodicWorkQuerySet(models.QuerySet["PeriodicWork"]):
 def _has_passed(name: str, now: datetime, *, most: timedelta) -> models.Q:
     """Match rows whose time has passed, or is so far ahead that the clock must have been set back.
 
-    `most` is how far ahead the time may be when it is stored.
+    `most` is how far in the future a time can be when it is stored.
     """
     return models.Q(**{f"{name}__lte": now}) | models.Q(**{f"{name}__gt": now + 2 * most})
 

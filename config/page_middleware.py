@@ -1,4 +1,4 @@
-"""Middleware for pages. API requests need no cookies, and bypass Django's own middleware.
+"""Middleware for pages. API requests need no cookies, so they bypass Django's own middleware.
 
 A replacement for one of Django's classes inherits from that class, so that Django's system checks
 recognize it.
@@ -77,7 +77,7 @@ class InputMiddleware:
         if refusal := request.META.get(REFUSAL):
             return plain_response(refusal)
         if not request.path_info.startswith(API):  # the API has its own rules
-            longest = settings.DATA_UPLOAD_MAX_MEMORY_SIZE or 0  # Django's check skips files
+            longest = settings.DATA_UPLOAD_MAX_MEMORY_SIZE or 0  # Django's own check ignores files
             if declared_length(request) > longest or has_nul(request):
                 return bad_request(request, SuspiciousOperation())
         return self.get_response(request)
@@ -86,9 +86,9 @@ class InputMiddleware:
 class ContentSecurityPolicyMiddleware:
     """Restrict pages to content and scripts that this service serves.
 
-    Inline scripts never run, and no text is evaluated as a script. Styles may be inline: the
-    admin's theme sets widths and colors that way. JSON needs no policy, because browsers do not
-    run it.
+    Inline scripts never run, and no text is evaluated as a script. Styles may be inline,
+    because the admin's theme sets widths and colors that way. JSON needs no policy, because
+    browsers do not run it.
     """
 
     POLICY = "; ".join(

@@ -1,11 +1,11 @@
 """The web server's entry point. The event loop receives bodies, and threads handle requests.
 
-If a thread read a body itself, it would wait until the client had sent it all. Here only the event
-loop waits, so a slow client holds a connection and some memory, but neither a thread nor a database
-connection.
+If a thread read a body itself, it would have to wait for the client to send the whole body. Here,
+only the event loop waits, so a slow client holds a connection and some memory, but neither a thread
+nor a database connection.
 
-API requests with a small body, or none, do not pass through the event loop. The thread that takes
-requests from the network answers short ones itself (`config.database.inline`).
+API requests with a small body or no body do not pass through the event loop. The thread that takes
+requests from the network answers short requests itself (`config.database.inline`).
 """
 
 import asyncio
@@ -86,7 +86,7 @@ def peer_of(scope: Scope) -> str:
 
 
 def counted_address(scope: Scope) -> str:
-    """Return the key under which the address of a request's client is counted."""
+    """Return the key under which a client's pending bodies are counted."""
     peer = peer_of(scope)
     if not trusted(peer):
         return counted_as(peer)
@@ -137,16 +137,16 @@ class Stream:
 
 
 def path_of(response: HttpResponseBase) -> str:
-    """Return the path of the static file that a response contains in full, otherwise "".
+    """Return the path of the static file that a response consists of, or "" if there is none.
 
-    Granian reads a file only as fast as the client accepts it. It keeps all other bytes in memory.
+    Granian reads a file only as fast as the client accepts it. It keeps all other data in memory.
     """
     file = getattr(response, "file_to_stream", None)
     return file.name if isinstance(file, BufferedReader) else ""
 
 
 def answer(scope: Scope, protocol: HTTPProtocol, body: Body) -> Stream | None:
-    """Handle a request with Django, and send the response, or return it if it must be streamed."""
+    """Handle a request with Django. Sends the response, or returns it if it must be streamed."""
     response = django.get_response(WSGIRequest(environ_of(scope, body)))
     headers = [*response.items()]
     headers += [("Set-Cookie", cookie.OutputString()) for cookie in response.cookies.values()]
@@ -187,8 +187,8 @@ def answer_elsewhere(*_: Any) -> None:
 async def send(protocol: HTTPProtocol, stream: Stream) -> None:
     """Send a response piece by piece, until it ends or the client disconnects.
 
-    A thread produces each piece. Granian takes it at once and keeps what the client has not read
-    yet, so a slow client holds memory, but neither a thread nor a database connection.
+    A thread produces each piece. Granian takes the piece immediately and keeps it until the client
+    reads it, so a slow client holds memory, but neither a thread nor a database connection.
     """
     run = asyncio.get_running_loop().run_in_executor
     transport = protocol.response_stream(stream.response.status_code, stream.headers)
@@ -203,7 +203,7 @@ async def send(protocol: HTTPProtocol, stream: Stream) -> None:
 
 
 def take(watcher: Watcher) -> bool:
-    """Answer an API request that has a small body or none. Returns False for other requests."""
+    """Answer an API request that has a small body or no body. Returns False for other requests."""
     scope = watcher.scope
     if not scope.path.startswith("/api/"):
         return False
@@ -218,7 +218,10 @@ def take(watcher: Watcher) -> bool:
 
 
 def arrived(watcher: Watcher, received: bytes | None) -> None:
-    """Answer a request with a small body. `received` is None if it did not arrive in time."""
+    """Answer a request that declares a small body.
+
+    `received` is the body, or None if it did not arrive in time.
+    """
     body = Body(int(watcher.scope.headers.get("content-length")))
     if received is None:
         body.refuse(InvalidRequest.at([], LATE))
@@ -230,7 +233,7 @@ def arrived(watcher: Watcher, received: bytes | None) -> None:
 
 
 def begin(watcher: Watcher, body: Body) -> None:
-    """Answer a request in this thread if it is short, otherwise in another thread."""
+    """Answer a short request in this thread, and any other request in another thread."""
     metrics.IN_PROGRESS.inc()
     # Late bodies are refused on the event loop's thread, where Django forbids database access.
     is_short = watcher.scope.method in INLINE and not body.refusal
@@ -238,7 +241,7 @@ def begin(watcher: Watcher, body: Body) -> None:
 
 
 def finish(handle: Callable[..., Any], watcher: Watcher, body: Body) -> None:
-    """Answer a request with `handle`. If it must wait, it starts again in another thread.
+    """Answer a request with `handle`. If it raises MustWait, another thread starts over.
 
     API responses have a known length, so `handle` never returns a Stream here.
     """
@@ -273,7 +276,7 @@ async def application(scope: Scope, protocol: HTTPProtocol) -> None:
 
 
 def start(loop: asyncio.AbstractEventLoop) -> None:
-    """Prepare to serve with granian's event loop, which runs once granian listens."""
+    """Schedule `limit_stalls`. Granian starts to listen before it runs the event loop."""
     loop.call_soon(limit_stalls)
 
 

@@ -1,4 +1,4 @@
-"""Django's settings. Only this module takes values from the environment.
+"""Django's settings. Only this module reads settings from the environment.
 
 The table in README.md explains each variable.
 """
@@ -38,20 +38,19 @@ DEBUG = env.bool("DEBUG", False)
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES", "")
 WEB_WORKERS = env.int("WEB_WORKERS", None, validate=Range(min=1, max=1_000))
 WEB_THREADS = env.int("WEB_THREADS", 250, validate=Range(min=1, max=10_000))
-# These threads mostly wait for receivers. There are many, so that some stay free if receivers do
-# not respond.
+# There are many threads, because most of them may be waiting for receivers that do not respond.
 WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", 512, validate=Range(min=1, max=10_000))
 ACCESS_LOG = env.bool("ACCESS_LOG", True)
 
 DATABASE_URL = env.database_url("DATABASE_URL", "")
 REDIS_URL = env.redis_url("REDIS_URL", "")
 REDIS_PREFIX = env.str("REDIS_PREFIX", "chatbots")
-# Must be off for a pooler that may run each transaction in a different session, unless it supports
-# prepared statements.
+# Must be off behind a pooler that may run each transaction in a different session and does not
+# support prepared statements.
 PREPARED_STATEMENTS = env.bool("PREPARED_STATEMENTS", True)
 EMBEDDED = not DATABASE_URL
 EXPOSED = EMBEDDED and HOST not in ("127.0.0.1", "::1")  # a demo open to the network
-MACHINE_BOUND = not (DATABASE_URL and REDIS_URL)  # at most one web process and one worker
+MACHINE_BOUND = not (DATABASE_URL and REDIS_URL)  # limited to one web process and one worker
 
 SECRET_KEY = env.str("SECRET_KEY", "")
 ENCRYPTION_KEYS = env.fernet_keys("ENCRYPTION_KEYS", "")
@@ -59,7 +58,7 @@ ENCRYPTION_KEYS = env.fernet_keys("ENCRYPTION_KEYS", "")
 # Limits, webhooks, models, email
 RATE_LIMIT_IP = env.rate("RATE_LIMIT_IP", "100/1s")
 RATE_LIMIT_USER = env.rate("RATE_LIMIT_USER", "500/60s")
-SENDING = env.bool("SENDING", True)  # False: webhook deliveries and emails are held back
+SENDING = env.bool("SENDING", True)  # if False, webhook deliveries and emails are held back
 WEBHOOK_TIMEOUT = env.float("WEBHOOK_TIMEOUT", 10.0, validate=Range(min=0.1, max=3600))
 WEBHOOK_RETRY_DELAYS = env.delays("WEBHOOK_RETRY_DELAYS", "1,5,25")
 WEBHOOK_ALLOWED_NETWORKS = env.networks("WEBHOOK_ALLOWED_NETWORKS", "")
@@ -99,7 +98,7 @@ except OSError as error:
 except ValueError as error:
     raise refusal({"STATE_DIR": [str(error)]}) from None
 
-# Maximum number of model replies that a web process waits for concurrently. The remaining threads
+# Maximum number of model replies that a web process waits for at the same time. Its other threads
 # stay free for reads and probes.
 REPLIES_IN_FLIGHT = max(1, WEB_THREADS * 4 // 5)
 REPLIES_IN_FLIGHT_OF_ACCOUNT = max(1, REPLIES_IN_FLIGHT // 2)
@@ -108,8 +107,8 @@ REPLIES_IN_FLIGHT_OF_ACCOUNT = max(1, REPLIES_IN_FLIGHT // 2)
 _shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
 METRICS_DIR = Path(_shared) if _shared else None
 METRICS_FRESH = 5.0  # seconds until the metrics page reads the database again; shorter in tests
-BODY_TIMEOUT = 30.0  # seconds to receive a request's body; shorter in tests
-STALL_TIMEOUT = 60.0  # seconds that a client may accept nothing of a response; shorter in tests
+BODY_TIMEOUT = 30.0  # time limit in seconds for receiving a request's body; shorter in tests
+STALL_TIMEOUT = 60.0  # seconds that a client may pause while reading a response; shorter in tests
 
 # Django
 ROOT_URLCONF = "config.urls"
@@ -193,8 +192,8 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 
 DEFAULT_EXCEPTION_REPORTER = "config.runtime.debug_page.MaskingReporter"
-# Large enough for the largest conversation starter, percent-encoded in an admin form. Django's
-# limit of 1,000 fields is kept: forms stay below it, because they show their rows in pages.
+# Large enough for the largest conversation starter, which an admin form sends percent-encoded.
+# Forms stay below Django's limit of 1,000 fields, because they split their rows into pages.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 
 # Browsers
@@ -230,10 +229,10 @@ if not EMBEDDED:
     options = DATABASES["default"].setdefault("OPTIONS", {})
     # Detect within 15 seconds that the server's machine is gone, even while waiting for a response.
     keepalives = {"keepalives_idle": 5, "keepalives_interval": 5, "tcp_user_timeout": 10_000}
-    # Never connect to a standby: a pooled connection would stay there after a failover.
+    # Never connect to a standby, because the pool would keep using it after a failover.
     options |= {"connect_timeout": 5, "target_session_attrs": "read-write"} | keepalives | options
     # A process that is suspended within a transaction must not hold its locks for long. JIT is off:
-    # if PostgreSQL expects many rows, it compiles even a short query, which takes 40 ms.
+    # it takes 40 ms, and PostgreSQL would use it even for a fast query if it expected many rows.
     given = options.get("options", "")
     options["options"] = f"-c idle_in_transaction_session_timeout=10s -c jit=off {given}".strip()
     options["pool"] = {
@@ -272,11 +271,12 @@ CELERY_BROKER_TRANSPORT_OPTIONS = (
     if REDIS_URL
     else {}
 )
-# With a shared broker, a worker takes at most one message per thread. Without Redis, it takes any
-# number of messages (0 means no limit), because all messages are its own.
+# With Redis, a worker reserves at most one message per thread, so that other workers can take the
+# rest. Without Redis, there is no limit (0), because there is only one worker.
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1 if REDIS_URL else 0
 CELERY_WORKER_CONCURRENCY = WORKER_CONCURRENCY
-# How many tasks from the broker may reuse a connection. SQLite has no pool to return it to.
+# How many tasks may reuse a database connection before it is closed or returned to the pool.
+# SQLite has no pool, so its connections stay open.
 CELERY_DB_REUSE_MAX = 1_000_000_000 if EMBEDDED else 0
 
 # Email
@@ -293,7 +293,7 @@ LOGGING = logs.LOGGING
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.authentication.BearerAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": [],
-    # Only for the OpenAPI document: `config.api` reads and writes the bodies.
+    # Used only for the OpenAPI document, because `config.api` reads and writes the bodies.
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "config.api.schema.OperationSchema",

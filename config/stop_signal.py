@@ -1,4 +1,4 @@
-"""Find out whether this worker has been asked to stop, so that long work can end early."""
+"""Find out whether this worker has been asked to stop, so that long-running work can end early."""
 
 from celery.worker import state
 

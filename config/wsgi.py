@@ -10,7 +10,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 from config.runtime.processes import end_without_parent
 
 application = get_wsgi_application()
-resolve("/")  # imports all views and the admin, so that the first request does not wait for them
+resolve("/")  # imports all views and the admin now, not during the first request
 gc.collect()
-gc.freeze()  # startup objects are never freed; scanning them would pause all requests for 0.1 s
+gc.freeze()  # startup objects are never freed, and scanning them would pause all requests for 0.1 s
 end_without_parent()

@@ -11,7 +11,7 @@ from django.core.checks import CheckMessage, Tags, register
 
 
 class AdminConfig(SimpleAdminConfig):
-    """Loads no pages at startup, because workers and most commands never use any."""
+    """An admin that does not load pages at startup: workers and most commands never use them."""
 
     def ready(self) -> None:
         """Register the admin's system checks."""

@@ -21,17 +21,18 @@ OFFERED = 200  # maximum number of rows offered by a select or a filter
 
 
 def beginning_name(name: str) -> str:
-    """Return the name of the query parameter that narrows a select's options without scripts."""
+    """Return the name of the parameter that narrows a select's options if scripts are disabled."""
     return f"{name}_begins"
 
 
 def first_and_selected(
     rows: "QuerySet[Any]", selected: UUID | None, beginning: str = ""
 ) -> list[Any]:
-    """Return the first rows in their order, then the selected row if it is not among them.
+    """Return the first OFFERED rows, followed by the selected row if it is not among them.
 
-    If `beginning` is an id, only the row with that id is offered; otherwise, only rows whose names
-    begin with it. In either case, the selected row is returned too if `rows` contains it.
+    If `beginning` is an id, only the row with that id is offered. Otherwise, only rows whose names
+    begin with `beginning` are offered. In both cases, the selected row is added only if `rows`
+    contains it.
     """
     wanted = whole_id(beginning)
     # SQLite rejects very long patterns.
@@ -43,15 +44,15 @@ def first_and_selected(
 
 
 class RowSelect(AutocompleteSelect):
-    """Chooses a row for a foreign key.
+    """A select for the row that a foreign key refers to.
 
     The select offers the first rows and the selected one, so it works without scripts. If there may
-    be more rows, a script turns it into a search of all rows that the person may see. The form
-    accepts any row of the field's queryset, whether or not the select offers it.
+    be more rows, a script turns the select into a search of all rows that the person can view. The
+    form accepts any row of the field's queryset, whether or not the select offers it.
     """
 
     template_name = "unfold/widgets/select.html"
-    beginning = ""  # narrows the offered rows, as in `first_and_selected`
+    beginning = ""  # passed to `first_and_selected` to narrow the offered rows
     refused: "QuerySet[Any] | None" = None  # ids of rows that the form would refuse
 
     def __init__(self, field: "ForeignKey[Any, Any]") -> None:
@@ -99,7 +100,7 @@ class SearchSelect(AutocompleteSelect):
         super().__init__(field, admin.site, attrs={"class": classes}, choices=choices)
 
     def optgroups(self, name: str, value: Sequence[str], attrs: Any = None) -> list[Any]:
-        """Return the options that the filter offers, not only the selected one."""
+        """Return all options that the filter offers, not only the selected one."""
         return Select.optgroups(self, name, list(value), attrs)
 
 
@@ -107,7 +108,7 @@ class RowFilter(DropdownFilter):
     """Filters a list by a related row, such as a chatbot.
 
     The filter offers the first rows and the selected one. If there may be more, a script turns the
-    select into a search of all rows. Without scripts, a text field narrows the options.
+    select into a search of all rows. If scripts are disabled, a text field narrows the options.
     """
 
     template = "admin/row_filter.html"
@@ -129,7 +130,7 @@ class RowFilter(DropdownFilter):
         return [str(self.parameter_name), self.beginning_name]
 
     def has_output(self) -> bool:
-        """Show the filter if it offers rows, or if no row matches the typed text."""
+        """Show the filter if it has options, or if a person has typed text to narrow them."""
         return bool(self.lookup_choices or self.beginning)
 
     def find_relation(self, model: Any) -> "ForeignKey[Any, Any]":
@@ -147,7 +148,7 @@ class RowFilter(DropdownFilter):
         raise NotImplementedError
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
-        """Offer the first rows by name, and always the selected one."""
+        """Offer the first rows in order of name, and the selected row if it is not among them."""
         rows = self.rows(request, model_admin).select_related(None)
         named = rows.order_by("name", "id").only("name")
         offered = first_and_selected(named, whole_id(self.value() or ""), self.beginning)

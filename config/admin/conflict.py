@@ -17,12 +17,12 @@ DELETED = "Deleted while you were editing."
 
 
 def conflict_error(saved: str) -> str:
-    """Return the error for a field that someone else has changed. `saved` is its stored value."""
+    """Return the error for a field that someone else has changed to `saved`."""
     return FIELD_CONFLICT.format(Truncator(saved or "(empty)").chars(SHOWN))
 
 
 class SeenField(forms.CharField):
-    """A hidden field that holds the time of the row's last save before the form was opened."""
+    """A hidden field for the time of the last save before the form was opened."""
 
     widget = forms.HiddenInput
 
@@ -41,18 +41,18 @@ class ConflictForm(forms.ModelForm[Any]):
         self.initial[SEEN] = self.mark_of(self.instance)
 
     def mark_of(self, row: Any) -> str:
-        """Return the time of the row's last save, as text. Empty for a new row."""
+        """Return the time of the row's last save as text, or "" for a new row."""
         saved: datetime | None = getattr(row, "updated_at", None)  # may be absent on read-only rows
         return "" if row._state.adding or saved is None else saved.isoformat()
 
     def values_of(self, row: Model) -> dict[str, Any]:
-        """Return a row's values, as the form shows them."""
+        """Return a row's values in the format that the form's fields use."""
         return model_to_dict(row, fields=list(self.fields))
 
     def clean(self) -> dict[str, Any] | None:
         """Report values that were saved after the form was opened. Raises ValidationError.
 
-        The row stays locked until the form is saved. Saving writes all columns, so those that
+        The row stays locked until the form is saved. Saving writes all columns, so the columns that
         the form does not show are first set to their stored values.
         """
         given = super().clean()
@@ -71,9 +71,9 @@ class ConflictForm(forms.ModelForm[Any]):
         return given
 
     def report(self, stored: Model) -> None:
-        """Show the saved value of each field that differs, and let the next save replace it."""
+        """Show the saved values of the fields that differ, and let the next save replace them."""
         self.initial = {**self.initial, **self.values_of(stored)}
-        vars(self).pop("changed_data", None)  # computed from values read before the lock
+        vars(self).pop("changed_data", None)  # outdated: computed before the row was locked
         differing = list(self.changed_data)
         if not differing:
             return

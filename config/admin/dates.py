@@ -1,4 +1,4 @@
-"""Times on pages: written in UTC, then converted to the browser's time zone by pages/times.js."""
+"""Render times in UTC. The script pages/times.js converts them to the browser's time zone."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, time
@@ -17,7 +17,7 @@ from config.durations import until
 
 
 def time_element(value: datetime) -> SafeString:
-    """Format a time in UTC, as an element that the script converts."""
+    """Render a time in UTC as an element that the script converts to local time."""
     return format_html(
         '<time datetime="{}" data-local>{} UTC</time>',
         value.isoformat(),
@@ -26,7 +26,7 @@ def time_element(value: datetime) -> SafeString:
 
 
 def precise_time(value: datetime) -> SafeString:
-    """Format a time in UTC, to the millisecond. The script converts the element to local time."""
+    """Render a time in UTC with milliseconds. The script converts it to local time."""
     return format_html(
         '<time datetime="{}" data-local="ms">{} UTC</time>',
         value.isoformat(timespec="milliseconds"),
@@ -35,9 +35,10 @@ def precise_time(value: datetime) -> SafeString:
 
 
 def countdown(moment: datetime, now: datetime) -> SafeString:
-    """Format the time until a moment, as an element that the script counts down.
+    """Render the time left until a moment as a countdown, which the script keeps up to date.
 
-    `now` must come from the same clock as `moment`. The browser's clock may differ.
+    `now` must come from the same clock as `moment`. The script does not rely on the browser's
+    clock, which may be wrong.
     """
     left = max(0.0, round((moment - now).total_seconds(), 1))
     return format_html(
@@ -50,7 +51,7 @@ def countdown(moment: datetime, now: datetime) -> SafeString:
 
 
 def at(column: str, label: str, empty: str = "") -> Any:
-    """Return a column for a list or a read-only page: a time, or `empty` if there is none.
+    """Return a column that shows a time, or `empty` for None.
 
     Returns Any, because Django's stubs allow only names in `readonly_fields`, not functions.
     """
@@ -86,10 +87,10 @@ class TimeRangeFilter(RangeDateTimeFilter):
 
 
 def end_of_range(parameters: Mapping[str, Any], name: str, end: str) -> datetime | None:
-    """Return one end of a time range ("from" or "to") in UTC, or None if the range is open there.
+    """Return one end of a time range ("from" or "to") in UTC, or None if that end is open.
 
-    A day without a time is included in full. Raises IncorrectLookupParameters for an invalid time,
-    and for a time without a day.
+    If only a day is given, the range includes the whole day. Raises IncorrectLookupParameters for
+    an invalid time, and for a time without a day.
     """
     day, hour = (parameters.get(f"{name}_{end}_{part}") for part in (0, 1))
     if not (day or hour):

@@ -12,7 +12,7 @@ ROW_DELETED = f"{DELETED} Save again to leave this row out."
 
 
 def editable(form: Any) -> list[BoundField]:
-    """Return the fields of a form in which a person can change the row."""
+    """Return a form's visible and editable fields, except the deletion checkbox."""
     shown = (field for field in form.visible_fields() if field.name != DELETION_FIELD_NAME)
     return [field for field in shown if not field.field.disabled]
 
@@ -20,20 +20,22 @@ def editable(form: Any) -> list[BoundField]:
 def edited(form: Any) -> list[BoundField]:
     """Return the fields whose values differ from those that the page showed.
 
-    Invalid values always count as changed in `changed_data`, so these must also differ as texts.
+    `changed_data` treats every invalid value as changed, so the submitted texts are compared too.
     """
     for field in editable(form):
-        field.field.show_hidden_initial = True  # makes Django compare with the submitted values
+        field.field.show_hidden_initial = True  # makes Django compare with the values shown
     changed = [field for field in editable(form) if field.name in form.changed_data]
     given = form.data.getlist
     return [each for each in changed if given(each.html_name) != given(each.html_initial_name)]
 
 
 def leave_out(form: Any) -> None:
-    """Neither check nor save the form of a deleted row. If it was edited, report that once.
+    """Exclude a deleted row's form from validation and saving.
 
-    There is no row to compare the form with. It is compared with the values that the page showed,
-    and after a report, with the values that were reported.
+    If the person has edited the form, an error says that the row has been deleted. Because the row
+    no longer exists, edits are detected by comparing the form with the values that the page showed.
+    With the error, the page shows the edited values, so the error is repeated only if the person
+    edits them again.
     """
     fields = edited(form)
     form.deleted, form.cleaned_data, form._errors = True, {}, ErrorDict()

@@ -16,7 +16,8 @@ FOR_PEOPLE = (ADMIN, "/invitation")  # other paths, such as the API's, respond w
 PAGES = {
     400: (
         "This request could not be read",
-        "The URL may be incomplete, or the form too large. Go back: your text is still there.",
+        "The URL may be incomplete, or the form may be too large. Go back: your text is still "
+        "there.",
     ),
     403: (
         "This is not allowed",
@@ -44,11 +45,11 @@ REFUSED = ("This request was refused", "Go back and try again.")
 
 
 def previous_page(request: HttpRequest) -> str:
-    """Return the path of the page that led here; empty if there was none.
+    """Return the path of the page that led here, or "" if it is not known.
 
-    The path accepts GET requests. If the referrer is the requested page itself, its path is
-    returned only after a POST, because that page contains the submitted form. After a GET, the
-    error page would link to itself.
+    The returned path accepts GET requests. If the referrer is the requested page itself, its path
+    is returned only after a POST request, because that page contains the submitted form. After a
+    GET request, a link to that path would lead back to the error page.
     """
     try:
         origin = urlsplit(request.META.get("HTTP_REFERER", ""))
@@ -62,7 +63,7 @@ def previous_page(request: HttpRequest) -> str:
 
 
 class ErrorPagesMiddleware:
-    """Replace error responses below FOR_PEOPLE with an error page, unless they are already pages.
+    """Replace error responses for FOR_PEOPLE paths with error pages, unless they already are pages.
 
     The page needs neither a session nor the database, so it works even when they fail.
     """
@@ -96,5 +97,5 @@ class ErrorPagesMiddleware:
         return response
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Turn a service's error into its response, such as 404 for a row that has been erased."""
+        """Convert an ApiError to an error response, such as a 404 for an erased row."""
         return plain_response(error) if isinstance(error, ApiError) else None

@@ -1,9 +1,9 @@
 """Export a list as CSV or JSON: stream all rows that match its filters.
 
-Each query reads the next CHUNK rows in key order. Between the queries, the export holds neither a
+Each query reads the next CHUNK rows in key order. Between queries, the export holds neither a
 transaction nor a database connection. Only rows that the client has not received yet stay in
-memory. A page describes the export before it starts. While the file downloads, the page's script
-polls for the number of rows sent.
+memory. Before the export starts, a page shows what it will contain. While the file downloads, the
+page's script polls for the number of rows sent.
 """
 
 import csv
@@ -33,12 +33,12 @@ from config.admin.keyset import filtered_list, place_of, rows_after
 from config.admin.page import REMEMBERED, SANE_TOKEN, page, with_cache
 from config.api.limits import CACHE_ERRORS
 
-CHUNK = 2_000  # rows read by one query
+CHUNK = 2_000  # number of rows that each query reads
 COUNTED = 10_000  # maximum number of rows to count for the page that offers the export
 TICKET = "ticket"
-# Where a formula may begin: at the start of a cell, or after a semicolon, a tab or a line break in
-# it. A spreadsheet whose list separator is a semicolon or a tab ignores the quotes around the cell,
-# and starts another cell there.
+# Matches the places where a formula may begin: at the start of a cell, or after a semicolon, a tab
+# or a line break inside the cell. A spreadsheet program that separates cells with semicolons or
+# tabs ignores the quotes around the cell, and starts a new cell after each separator.
 FORMULA = re.compile(r'^(?=[=+\-@\t\r])|(?<=[;\t\r\n])(?="*[=+\-@])')
 INCOMPLETE = "The export is incomplete: the database did not respond. Export again."
 
@@ -67,14 +67,14 @@ def plain(value: Any) -> Any:
 
 
 def cell(value: Any) -> Any:
-    """Convert a value to a spreadsheet cell. An apostrophe turns a formula into text."""
+    """Convert a value to a spreadsheet cell. Inserts an apostrophe to turn a formula into text."""
     if isinstance(value, (list, dict)):
         value = orjson.dumps(value).decode()
     return FORMULA.sub("'", value) if isinstance(value, str) else value
 
 
 def as_csv(names: Iterable[str], found: Iterable[list[tuple[Any, ...]]]) -> Iterator[bytes]:
-    """Write rows as CSV with a header row. If the database fails, the last line says so."""
+    """Write rows as CSV with a header row. If the database fails, the last line reports it."""
 
     def lines(rows: Iterable[Iterable[Any]]) -> bytes:
         text = StringIO()
@@ -126,15 +126,15 @@ class Ticket:
 
     @classmethod
     def of(cls, request: HttpRequest, given: str) -> "Ticket | None":
-        """Return the ticket for a token from the page's script; None if it is malformed."""
+        """Return the ticket for a token from the page's script, or None if it is malformed."""
         return cls(f"export-{request.user.pk}-{given}") if SANE_TOKEN.fullmatch(given) else None
 
     def note(self, rows: int, state: State) -> None:
-        """Store the progress. If the cache is down, the export continues without it."""
+        """Store the progress. If the cache is down, the export continues without storing it."""
         with_cache(lambda: cache.set(self.name, (rows, state), timeout=REMEMBERED))
 
     def progress(self) -> tuple[int, State]:
-        """Return the number of rows sent and the state; 0 and WAITING if neither is known."""
+        """Return the number of rows sent and the state, or 0 and WAITING if they are not known."""
         try:
             found = cache.get(self.name)
         except CACHE_ERRORS:
@@ -142,7 +142,7 @@ class Ticket:
         return found or (0, State.WAITING)
 
     def follow(self, found: Iterator[list[tuple[Any, ...]]]) -> Iterator[list[tuple[Any, ...]]]:
-        """Pass chunks on, and record how many rows have been sent."""
+        """Yield the chunks unchanged, and record how many rows have been sent."""
         rows, state = 0, State.STOPPED
         try:
             for chunk in found:
@@ -158,11 +158,14 @@ class Ticket:
 
 
 BOOLEANS = {"1": "yes", "0": "no"}
-ENDS = {"_from_0": "from ", "_to_0": "to "}  # labels for the two ends of a time range, by suffix
+ENDS = {"_from_0": "from ", "_to_0": "to "}  # maps parameter suffixes to labels
 
 
 def in_words(log: Any) -> list[str]:
-    """Describe each filter of a list in one phrase. `log` is Any: the theme's list has no types."""
+    """Describe each filter of a list in one phrase.
+
+    `log` is Any, because the theme's list class is not typed.
+    """
     filters = {name: one for one in log.filter_specs for name in one.expected_parameters()}
     found: dict[str, list[str]] = {}
     for name, value in parse_qsl(log.get_query_string().removeprefix("?")):
@@ -180,9 +183,9 @@ FORMATS = {"csv": (as_csv, "text/csv; charset=utf-8"), "json": (as_json, "applic
 
 
 class Exporting(ModelAdmin):
-    """Adds the routes that export a list. The list's template links to them with its filters."""
+    """Adds routes that export a list. Links on the list's page pass its filters to these routes."""
 
-    export_columns: ClassVar[Mapping[str, str]] = {}  # column name in the file: lookup
+    export_columns: ClassVar[Mapping[str, str]] = {}  # maps the file's columns to lookups
     # The values of these columns never change, so rows keep their order during an export.
     export_key: tuple[str, ...] = ("-created_at", "-id")
 
@@ -232,7 +235,7 @@ class Exporting(ModelAdmin):
         """Stream the rows that the list would show with the same scope and filters."""
         if not self.has_view_permission(request) or kind not in FORMATS:
             raise PermissionDenied
-        given: Any = request.GET.copy()  # Any: the stubs say it is immutable
+        given: Any = request.GET.copy()  # Any, because the stubs type the copy as immutable
         ticket = Ticket.of(request, "".join(given.pop(TICKET, [])))
         request.GET = given  # the ticket is not a filter
         rows = filtered_list(self, request).queryset

@@ -1,4 +1,4 @@
-"""Numbers on pages, with thousands separators. Inputs, exports and ids have no separators."""
+"""Show numbers with thousands separators, except in inputs, exports and ids."""
 
 from typing import Any
 

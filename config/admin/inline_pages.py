@@ -1,4 +1,4 @@
-"""Lists of related rows on a row's page, each list with its own pagination."""
+"""Show lists of related rows on a row's page. Each list has its own pagination."""
 
 import re
 from typing import Any
@@ -14,13 +14,13 @@ from unfold.forms import PaginationInlineFormSet
 from config.admin.deleted_rows import editable, leave_out
 
 PAGE_NUMBER = re.compile("[1-9][0-9]{0,5}")
-# The attribute of the edited object that holds the lengths of all lists on its page. It is set only
-# if one query has read the lengths together.
+# The edited object's attribute that maps each list's model to the list's length. It is set only if
+# a single query has counted the rows of all lists.
 LENGTHS = "list_lengths"
 
 
 class Omitted(HiddenInput):
-    """A hidden field that is not on the page. Without it, Django uses the parent of the list."""
+    """A widget that renders nothing. If its field is not submitted, Django uses the parent row."""
 
     def render(self, *_: Any, **__: Any) -> SafeString:
         """Render nothing."""
@@ -30,7 +30,7 @@ class Omitted(HiddenInput):
 class PagedFormSet(PaginationInlineFormSet):
     """Shows one page of rows at a time, because a form with all rows could grow without limit.
 
-    A submitted form gets the rows that its page showed, even if they are on another page now.
+    A submitted form set gets the rows that its page showed, even if they are now on another page.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -39,25 +39,25 @@ class PagedFormSet(PaginationInlineFormSet):
             self._queryset = self.posted_rows()
 
     def posted_rows(self) -> list[Any]:
-        """Return the row of each submitted form, or an empty row if it does not exist.
+        """Return the row of each submitted form, or an empty row if the row no longer exists.
 
-        Only the parent's rows that the person may see are found.
+        Finds only rows that belong to the parent and that the person may see.
         """
         key: Any = self.model._meta.pk
         ids = []
         for number in range(min(self.initial_form_count(), self.per_page)):
             try:
                 given = self.data.get(f"{self.add_prefix(number)}-{key.name}")
-                ids.append(key.clean(given, None))  # rejects numbers too large for the query
+                ids.append(key.clean(given, None))  # rejects numbers that are too large to query
             except ValidationError:
                 ids.append(None)
         found = self.queryset.in_bulk([each for each in ids if each is not None])
         empty: Any = self.model()
-        empty.get_inline_title = "deleted"  # the text of an empty row may need its relations
+        empty.get_inline_title = "deleted"  # an empty row's own title may need related rows
         return [found.get(each, empty) for each in ids]
 
     def add_fields(self, form: Any, index: int | None) -> None:
-        """Leave out a submitted row that does not exist, and every row's link to its parent."""
+        """Hide each row's parent field, and do not validate or save rows that no longer exist."""
         super().add_fields(form, index)
         form.fields[self.fk.name].widget = Omitted()
         initial = index is not None and index < self.initial_form_count()
@@ -65,7 +65,7 @@ class PagedFormSet(PaginationInlineFormSet):
             leave_out(form)
 
     def shown_values(self) -> SafeString:
-        """Render the values that the page first showed, as hidden fields, for `leave_out`."""
+        """Render hidden fields for `leave_out`, with the values that the page first showed."""
         rows = [form for form in self.initial_forms if not hasattr(form, "deleted")]
         fields = (field for form in rows for field in editable(form))
         values = ([field.as_hidden(only_initial=True)] for field in fields)
@@ -78,7 +78,7 @@ class PagedFormSet(PaginationInlineFormSet):
         return int(given) if PAGE_NUMBER.fullmatch(given) else 1
 
     def get_page(self, paginator: Paginator[Any], page: int) -> Page[Any]:
-        """Return a page, without a count query if the lengths of all lists were read together."""
+        """Return a page. Skips the count query if the rows have already been counted."""
         length = getattr(self.instance, LENGTHS, {}).get(self.model._meta.label)
         if length is not None:
             vars(paginator)["count"] = length  # a cached property

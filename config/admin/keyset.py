@@ -16,7 +16,7 @@ from unfold.views import ChangeList
 from config.admin.page import bounded
 
 AFTER = "after"
-SEPARATOR = "~"  # between a key's two values; the second is an id, so it contains no "~"
+SEPARATOR = "~"  # separates a key's two values; the second is an id, so it contains no "~"
 
 
 class Pager:
@@ -31,8 +31,8 @@ class Pager:
 class KeysetChangeList(ChangeList):
     """A list ordered by `model_admin.key`. A page begins after the last row of the previous page.
 
-    A key is one or two columns with the same direction ("-created_at", "-id"). The last column is
-    unique.
+    A key is one or two columns sorted in the same direction, such as ("-created_at", "-id"). The
+    last column is unique.
     """
 
     next_label = "Next page"
@@ -56,7 +56,7 @@ class KeysetChangeList(ChangeList):
         return rows
 
     def completed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Add related rows and annotations, which only the rows on the shown page need."""
+        """Add the related rows and annotations that are needed only for rows on the shown page."""
         return rows
 
     def count_in_words(self, cap: int) -> str:
@@ -81,15 +81,16 @@ class KeysetChangeList(ChangeList):
         self.show_admin_actions = True
 
     def get_next(self, rows: list[Any], key: tuple[str, ...]) -> str | None:
-        """Return the position after which the next page begins; None if this is the last page."""
+        """Return the position after which the next page begins, or None on the last page."""
         more = len(rows) > self.list_per_page
         return place(self.result_list[-1], key) if more else None
 
 
 def filtered_list(model_admin: ModelAdmin, request: HttpRequest) -> Any:
-    """Return the list as filtered by the request's URL, for a page other than the list itself.
+    """Return the list, filtered by the request's URL, for use outside the list's own page.
 
-    Raises BadRequest for an invalid filter. Returns Any, because the theme's list has no types.
+    Raises BadRequest for an invalid filter. Returns Any, because the theme's list class is not
+    typed.
     """
     try:
         return model_admin.get_changelist_instance(request)
@@ -139,7 +140,8 @@ def rows_after(rows: "QuerySet[Any]", key: tuple[str, ...], given: str | None) -
 def parsed(column: Any, text: str) -> Any:
     """Parse a column's value. Converts times to UTC, because PostgreSQL rejects some offsets.
 
-    Raises ValidationError or, if a time's year is out of range, ValueError or OverflowError.
+    Raises ValidationError for invalid text. If a time's year is out of range, raises ValueError or
+    OverflowError.
     """
     value = column.to_python(text)
     return value.astimezone(UTC) if isinstance(value, datetime) else value
@@ -154,7 +156,7 @@ def selected_rows(rows: "QuerySet[Any]", request: HttpRequest) -> "QuerySet[Any]
 
 
 def whole_id(text: str) -> UUID | None:
-    """Parse a search term as a complete id; None if it is not a uuid."""
+    """Parse a search term as a complete id. Returns None if it is not a uuid."""
     try:
         return UUID(text.strip())
     except ValueError:

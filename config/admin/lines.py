@@ -6,7 +6,7 @@ from django import forms
 
 
 class TextLines(forms.CharField):
-    """Text with LF line breaks, as in the API. Browsers submit CRLF."""
+    """Text with LF line breaks, as in the API, although browsers submit CRLF."""
 
     def to_python(self, value: Any) -> str | None:
         """Return the text with LF line breaks."""

@@ -1,4 +1,4 @@
-"""Our own pages in the admin's layout, including the one that shows a new secret."""
+"""Render our own pages in the admin's layout, such as the page that shows a new secret."""
 
 import logging
 import re
@@ -22,11 +22,11 @@ from config.database.ids import new_id
 logger = logging.getLogger(__name__)
 
 SANE_TOKEN = re.compile(r"[0-9a-f]{32}")
-REMEMBERED = 24 * 60 * 60  # seconds; after that, a repeated form counts as a new submission
+REMEMBERED = 24 * 60 * 60  # seconds; after that, a form that is submitted again counts as new
 
 
 def row_routes(model_admin: ModelAdmin, **views: Callable[..., HttpResponse]) -> list[URLPattern]:
-    """Build the route `<id>/<name>/` for each view of a row, for signed-in staff only."""
+    """Build a route `<id>/<name>/`, open only to signed-in staff, for each view of a row."""
     opts = model_admin.opts
     return [
         path(
@@ -44,7 +44,7 @@ def bounded(rows: "QuerySet[Any]", cap: int = 1_000) -> str:
 
 
 def in_words(count: int, cap: int) -> str:
-    """Format a count up to a cap for display. Returns an empty string for 0."""
+    """Format a count for display: "more than <cap>" above the cap, and "" for 0."""
     return f"more than {cap:,}" if count > cap else f"{count:,}" if count else ""
 
 
@@ -97,7 +97,7 @@ def confirm_page(
 def unless_unchanged(
     request: HttpRequest, tag: str, render: Callable[[], HttpResponse]
 ) -> HttpResponse:
-    """Respond to a polling script: 304 if it sent this tag, otherwise what `render` returns."""
+    """Respond to a polling script with 304 if it sent this tag, and otherwise with `render()`."""
     quoted = quote_etag(tag)
     unchanged = request.headers.get("If-None-Match") == quoted
     response = HttpResponse(status=304) if unchanged else render()
@@ -108,7 +108,7 @@ def unless_unchanged(
 
 @contextmanager
 def first_time(request: HttpRequest) -> Iterator[bool]:
-    """Yield whether this is a form's first submission, not a double click or a reload.
+    """Yield whether this is a form's first submission, rather than a double click or a reload.
 
     Each form has its own token. If the block fails, the token is released and the form can be
     submitted again. If the token is invalid or the cache is down, every submission counts as the
@@ -150,10 +150,10 @@ def secret_page(
     warning: str,
     back: str,
 ) -> TemplateResponse:
-    """Show a new secret in the response to the request that created it. No page shows it again.
+    """Show a new secret in the response to the request that created it.
 
-    A reload submits the form again, so the caller must act only once, for example by using
-    `first_time`.
+    The secret is never shown again. A reload resubmits the form, so the caller must make sure that
+    only the first submission creates a secret, for example by using `first_time`.
     """
     response = page(
         model_admin,

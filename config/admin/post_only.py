@@ -1,4 +1,4 @@
-"""The URLs of buttons, which accept only POST requests, and the pages behind them."""
+"""Make the URLs of buttons accept only POST requests, and find the page of each button."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -17,15 +17,15 @@ def post_only(view: ViewT) -> ViewT:
     The view's URL must be directly below the URL of the page with the button.
     """
     guarded = require_POST(view)
-    vars(guarded)["is_post_only"] = True  # the decorators of the admin's site copy this attribute
+    vars(guarded)["is_post_only"] = True  # the admin site's decorators copy this attribute
     return guarded
 
 
 def page_behind(address: str) -> str:
-    """Return an address that a browser can open: the page's, if this address is a button's.
+    """Replace a button's URL with that of the button's page. Returns other URLs unchanged.
 
-    A browser shows a button's address if the response to its POST is a page, such as the form with
-    its errors.
+    If the response to a button's POST request is a page, such as a form with errors, the browser's
+    address bar shows the button's URL. However, that URL does not accept GET requests.
     """
     path = urlsplit(address).path
     try:

@@ -24,11 +24,11 @@ from config.admin.error_pages import previous_page
 from config.admin.post_only import page_behind
 
 MOST_LETTERS = 100
-MOST_CHOICES = 1_000  # maximum number of search results; typing more narrows them
+MOST_CHOICES = 1_000  # maximum number of search results
 
 
 class BoundedPaginator(Paginator[Any]):
-    """Counts at most MOST_CHOICES rows, so that a select does not load more by scrolling."""
+    """Counts at most MOST_CHOICES rows, so scrolling through a select never loads more."""
 
     @cached_property
     def count(self) -> int:
@@ -43,7 +43,7 @@ class ChoicesView(AutocompleteJsonView):
     model_admin: Any  # a ScopedAdmin
 
     def has_perm(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Check `may_choose`: people may choose among rows whose pages they cannot open."""
+        """Check `may_choose`, because people may choose rows whose pages they cannot open."""
         return bool(self.model_admin.may_choose(request))
 
     def get_paginator(self, *args: Any, **options: Any) -> Paginator[Any]:
@@ -56,10 +56,10 @@ class ChoicesView(AutocompleteJsonView):
 
 
 class Site(UnfoldAdminSite):
-    """The theme's site, with its search replaced.
+    """The theme's site with a different search.
 
-    The theme's own search reads all matching rows, and shows cached results for minutes, even after
-    the rows or the person's permissions have changed.
+    The theme's own search reads all matching rows. It also shows cached results for minutes, even
+    after the rows or the person's permissions have changed.
     """
 
     def admin_view(
@@ -82,7 +82,7 @@ class Site(UnfoldAdminSite):
         return opened
 
     def page_before(self, request: HttpRequest) -> str:
-        """Return the path of the page with the submitted form; empty if it is the requested URL."""
+        """Return the path of the page to go back to, or "" if it is the requested URL itself."""
         asked = request.get_full_path()
         form = previous_page(request) if request.method == "POST" else ""
         back = form or page_behind(asked)
@@ -100,7 +100,7 @@ class Site(UnfoldAdminSite):
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponseBase:
-        """Let a person change their own password, in the form named in ADMIN_PASSWORD_FORM."""
+        """Let people change their own password, using the form named in ADMIN_PASSWORD_FORM."""
         # This module is loaded before the models that the view needs.
         from django.contrib.auth.views import PasswordChangeView
 
@@ -125,7 +125,7 @@ class Site(UnfoldAdminSite):
 
 
 class ThemeConfig(AppConfig):
-    """Configure the theme, with our site in place of its own."""
+    """Configure the theme so that it uses our site instead of its own."""
 
     name = "unfold"
 

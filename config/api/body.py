@@ -1,7 +1,8 @@
 """Read and write bodies as strict JSON. Open points: body-bounds, status-closed.
 
-`config.rsgi` has already received the whole body, or refused one that is too slow, incomplete or
-too large for the remaining memory. A body over MAX_BYTES is refused here.
+`config.rsgi` receives the whole body before this module runs, and refuses a body that arrives too
+slowly, is incomplete or does not fit in the remaining memory. This module refuses a body that is
+larger than MAX_BYTES.
 """
 
 import datetime
@@ -19,9 +20,9 @@ from config.api.errors import InvalidRequest
 
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 32
-MAX_VALUES = 10_000  # names and values, across all levels
-JSON = "application/json"  # the only content type; Accept is not negotiated
-REFUSAL = "config.refusal"  # request.META key for the error if the body was not received
+MAX_VALUES = 10_000  # maximum number of names and values, counted across all levels
+JSON = "application/json"  # the only content type, whatever Accept contains
+REFUSAL = "config.refusal"  # the request.META key that holds the error if the body was not received
 UNSENDABLE = re.compile("[\0\ud800-\udfff]")
 # One name or value, and the separators after it. Possessive quantifiers prevent backtracking.
 TOKEN = re.compile(r'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[^\s,:\[\]{}"]++)[\s,:\]}]*+', re.DOTALL)
@@ -31,7 +32,7 @@ def declared_length(request: HttpRequest) -> int:
     """Return the body length that the web server reports, or 0 if it is missing or invalid."""
     try:
         return int(request.META.get("CONTENT_LENGTH") or 0)
-    except ValueError:  # Django treats an invalid length as 0, too
+    except ValueError:  # Django also treats an invalid length as 0
         return 0
 
 
@@ -80,7 +81,7 @@ def examine(value: Any, path: tuple[str, ...] = ()) -> None:
 
 
 def bound_values(text: str) -> None:
-    """Refuse a body with too many names and values before it is parsed. Raises InvalidRequest.
+    """Before parsing, refuse a body with too many names and values. Raises InvalidRequest.
 
     A body of 1 MiB can contain half a million names and values. Parsing that many would block the
     interpreter for a second.
@@ -138,12 +139,12 @@ def on_the_wire(value: Any) -> str:
 
 
 def stored_time(text: str) -> str:
-    """Format a UTC time that a database stores as text, as `on_the_wire` would."""
+    """Convert a UTC time from a database's text format to the format of `on_the_wire`."""
     return f"{text[:10]}T{text[11:19]}{text[19:23] or '.000'}Z"
 
 
 def dumps(value: Any) -> bytes:
-    """Encode a value as JSON, with uuids as strings and times as in `on_the_wire`."""
+    """Encode a value as JSON, with uuids and times in the format of `on_the_wire`."""
     try:
         return orjson.dumps(value, default=on_the_wire, option=orjson.OPT_PASSTHROUGH_DATETIME)
     except orjson.JSONEncodeError:  # an integer beyond 64 bits, possible in free-form objects

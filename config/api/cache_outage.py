@@ -1,4 +1,4 @@
-"""Detect outages of the cache behind the rate limits, so that they do not take the service down."""
+"""Detect outages of the rate limits' cache, so that an outage does not take the service down."""
 
 import logging
 import threading
@@ -10,7 +10,9 @@ from config.metrics import Counter, Gauge
 
 ASK_AGAIN = 0.5  # seconds between checks of a cache that is down
 
-CACHE_OUTAGES = Counter("chatbots_cache_outages", "Times the cache became unavailable")
+CACHE_OUTAGES = Counter(
+    "chatbots_cache_outages", "Number of times that the cache became unavailable"
+)
 CACHE_UP = Gauge(
     "chatbots_cache_up", "1 if the cache is available, otherwise 0", multiprocess_mode="livemin"
 )
@@ -22,13 +24,13 @@ logger = logging.getLogger(__name__)
 class Outage:
     """Tracks whether the cache is down.
 
-    The first call that fails begins the outage and logs it once. One thread then polls the cache
-    until it accepts writes again. Meanwhile, rate limits are not enforced, and no call waits for
-    the cache.
+    The first failed call to the cache starts an outage, which is logged once. One thread then polls
+    the cache until it accepts writes again. Until then, rate limits are not enforced, and requests
+    do not wait for the cache.
     """
 
     def __init__(self, check: Callable[[], None], errors: tuple[type[Exception], ...]) -> None:
-        self.check, self.errors = check, errors  # `check` raises one of `errors` in an outage
+        self.check, self.errors = check, errors  # `check` raises one of `errors` during an outage
         self.lock = threading.Lock()
         self.under_way = False
 
@@ -39,7 +41,7 @@ class Outage:
                 return
             try:
                 threading.Thread(target=self.watch, name="cache-watch", daemon=True).start()
-            except RuntimeError:  # no thread can be started; the next failed call tries again
+            except RuntimeError:  # cannot start a thread; the next failed call tries again
                 return
             self.under_way = True
         CACHE_OUTAGES.inc()
@@ -62,7 +64,7 @@ class Outage:
         logger.warning("rate limits are enforced again: the cache is available")
 
     def cache_answers(self) -> bool:
-        """Return whether the cache accepts writes now. If it does not, an outage begins."""
+        """Return whether the cache accepts writes. If it does not, start an outage."""
         if self.under_way:
             return False
         try:

@@ -13,7 +13,7 @@ building = threading.Lock()
 
 @cache
 def document() -> bytes:
-    """Build the document. The result is cached, because building takes most of a second."""
+    """Build the document. The result is cached, because building it takes most of a second."""
     schema = SchemaGenerator().get_schema(request=None, public=True)
     rendered: bytes = OpenApiJsonRenderer().render(schema, renderer_context={})
     return rendered

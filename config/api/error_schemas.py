@@ -85,7 +85,7 @@ def error_schema(description: str, **more: Schema) -> Schema:
 def schemas() -> dict[str, Schema]:
     """Return the schemas of all error bodies, by name.
 
-    Call this only after all views have been imported, because they import all error classes.
+    Call this only after all views have been imported, because the views import all error classes.
     """
     return {
         "Error": error_schema("An error response."),
@@ -99,7 +99,7 @@ def schemas() -> dict[str, Schema]:
 
 
 class ErrorAnswer(NamedTuple):
-    """An error that many operations share: its name and schema in the document, and an example."""
+    """An error that many operations can return, with its schema and an example."""
 
     name: str
     schema: str

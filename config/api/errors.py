@@ -23,7 +23,7 @@ Errors = list[dict[str, Any]]
 
 
 class ApiError(Exception):
-    """An error for the caller, with a status, a message and, if documented, a code."""
+    """An error for the caller, with a status, a message and, if one is documented, a code."""
 
     status_code = 500
     message = "internal server error"
@@ -80,7 +80,7 @@ class InvalidKey(ApiError):
 
 
 class Forbidden(ApiError):
-    """The caller may not do this. Specification: Authentication, 5."""
+    """The caller is not allowed to do this. Specification: Authentication, 5."""
 
     status_code, message = 403, "insufficient permissions"
 
@@ -150,13 +150,13 @@ def faults(detail: Any, path: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
 
 
 def is_temporary(error: BaseException) -> bool:
-    """Return whether an outage of PostgreSQL or a lock timeout caused an error.
+    """Return whether an error was caused by an outage of PostgreSQL or by a lock timeout.
 
-    After such an error, a retry may succeed. Lock timeouts and a full disk are logged here, other
-    outages elsewhere.
+    After such an error, a retry may succeed. This function logs lock timeouts and full disks. Other
+    outages are logged elsewhere.
     """
     if is_lock_timeout(error):
-        logger.warning("a request gave up waiting: %s", error, extra={"bounded": True})
+        logger.warning("a request gave up waiting for a lock: %s", error, extra={"bounded": True})
         return True
     if isinstance(error.__cause__, DiskFull):
         logger.error("a request failed: %s", reason(error), extra={"bounded": True})

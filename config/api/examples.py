@@ -69,7 +69,7 @@ VALUES: dict[str, Any] = {
 def example(schema: Schema, schemas: dict[str, Schema], name: str = "") -> Any:
     """Generate a value that fits a schema.
 
-    `schemas` contains the schemas that a `$ref` may name. `name` is the name of the property.
+    `schemas` contains the schemas that a `$ref` may refer to. `name` is the property's name.
     """
     if "$ref" in schema:
         target = schema["$ref"].rpartition("/")[2]
@@ -94,15 +94,15 @@ def example(schema: Schema, schemas: dict[str, Schema], name: str = "") -> Any:
 def own_name(owner: str, name: str) -> str:
     """Return the name under which a property's example is looked up.
 
-    This is `owner.property` for an `id`, and for each property that VALUES lists in this form. For
-    all others, it is the property's own name.
+    This is `owner.property` if the property is `id` or if VALUES has that key. Otherwise, it is the
+    property's own name.
     """
     both = f"{owner}.{name}"
     return both if name == "id" or both in VALUES else name
 
 
 def of_type(schema: Schema, schemas: dict[str, Schema], name: str) -> Any:
-    """Generate a value from a schema's type, for a name without its own example."""
+    """Generate a value from a schema's type, for a property that has no example in VALUES."""
     if "enum" in schema:
         return schema["enum"][0]
     match schema.get("type"), schema.get("format"):

@@ -14,15 +14,15 @@ from config.database.lengths import SHORT
 REQUIRED = "Required"
 
 
-def expected(kind: str) -> dict[str, Any]:  # Any: a string; DRF also accepts lazy strings
+def expected(kind: str) -> dict[str, Any]:  # Any: DRF also accepts lazy strings
     """Return the error messages of a field that accepts one JSON type."""
     return {"invalid": f"Expected {kind}", "required": REQUIRED, "null": f"Expected {kind}"}
 
 
 class Text(serializers.CharField):
-    """A string, kept unchanged. Unless it may be blank, it must contain more than white space."""
+    """A string, kept unchanged. A blank string is rejected unless `allow_blank` is set."""
 
-    # Describes a string that must not be blank, for the OpenAPI document. In JSON Schema, \s does
+    # The OpenAPI document's pattern for a string that must not be blank. In JSON Schema, \s does
     # not match the separators U+001C to U+001F and U+0085, but str.strip() removes them.
     PATTERN = r"[^\s\x1c-\x1f\x85]"
     default_error_messages = {
@@ -66,7 +66,7 @@ class Whole(serializers.IntegerField):
         super().__init__(**options)
 
     def to_internal_value(self, data: Any) -> int:
-        if type(data) is not int:  # Python counts True as an int, and we do not accept 1.0
+        if type(data) is not int:  # isinstance() would accept True
             self.fail("invalid")
         return data
 
@@ -77,7 +77,7 @@ class QueryWhole(Whole):
     def to_internal_value(self, data: Any) -> int:
         if not isinstance(data, str) or not (data.isascii() and data.isdecimal()):
             self.fail("invalid")
-        # 20 digits are enough to exceed every bound, and int() refuses thousands of digits.
+        # Keep 20 digits, enough to exceed any bound: int() raises an error for thousands of them.
         return super().to_internal_value(int(data.lstrip("0")[:20] or 0))
 
 

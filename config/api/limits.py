@@ -21,12 +21,12 @@ from config.database.inline import MustWait, inline
 from config.environment import Rate
 from config.metrics import Counter
 
-Amount = tuple[str, int, int]  # a counter, what to add to it, and its lifetime in seconds
+Amount = tuple[str, int, int]  # counter name, amount to add, lifetime in seconds
 
 UNBOUNDED = 2**31 - 1  # no limit on connections to Redis: each thread uses at most one
 CALL = "config.call"  # key in request.META for the request's Call
-MOST_USERS = 10_000  # maximum number of remembered keys; beyond it, all are forgotten
-SPARE = 5  # seconds by which a counter outlives its window, because machines' clocks differ
+MOST_USERS = 10_000  # maximum number of API keys to remember; beyond that, all are forgotten
+SPARE = 5  # seconds to keep a counter after its window, because machines' clocks differ
 
 REFUSED = Counter("chatbots_refused_calls", "Calls refused by a limit", ["limit"])
 NAMES = {"address", "user", "messages", "replies", "in-flight"}
@@ -45,7 +45,7 @@ class OwnCounters:
 
     errors = (OSError,)
     remote = False
-    MOST = 100_000  # maximum number of counters; beyond it, the first one to expire is dropped
+    MOST = 100_000  # maximum number of counters; when it is reached, the next to expire is dropped
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -53,7 +53,7 @@ class OwnCounters:
         self.ends: list[tuple[float, str]] = []  # a heap of expiry times and names
 
     def add_each(self, amounts: Sequence[Amount]) -> list[int]:
-        """Add to counters, and return their values. A new counter expires after its lifetime."""
+        """Add to counters, and return their values. A counter's lifetime begins at its creation."""
         return [self._add(*amount) for amount in amounts]
 
     def _add(self, name: str, amount: int, seconds: int) -> int:
@@ -69,7 +69,7 @@ class OwnCounters:
             return value
 
     def check(self) -> None:
-        """Do nothing, because the memory of this process is always available."""
+        """Do nothing, because counters in memory are always available."""
 
     def _drop_first(self) -> None:
         del self.values[heapq.heappop(self.ends)[1]]
@@ -78,7 +78,7 @@ class OwnCounters:
 class SharedCounters:
     """Expiring counters in Redis. Each call is one round trip on a connection that is kept open.
 
-    redis-py's own client takes twice the CPU time for one command, and more for a pipeline.
+    redis-py's client would use twice the CPU time for one command, and even more for a pipeline.
     """
 
     remote = True
@@ -90,7 +90,7 @@ class SharedCounters:
         self.closed = redis.ConnectionError
         self.prefix = prefix
         self.pool = redis.ConnectionPool.from_url(address, max_connections=UNBOUNDED, **options)
-        self.idle: list[Any] = []  # Any: redis-py types its connections only in part
+        self.idle: list[Any] = []  # Any: redis-py's connections are only partially typed
 
     def add_each(self, amounts: Sequence[Amount]) -> list[int]:
         """Add to counters in one round trip, and return their values. Raises one of `errors`."""
@@ -136,18 +136,18 @@ class SharedCounters:
                 raise Unanswered
             return [connection.read_response() for _ in commands]
         except BaseException:
-            connection.disconnect()  # a reply may still arrive; the next exchange reconnects
+            connection.disconnect()  # so that a late reply is not read by the next exchange
             raise
 
 
 def packed(*words: bytes) -> bytes:
-    """Return a command in Redis's protocol. redis-py would take more than twice as long."""
+    """Encode a command in Redis's protocol, more than twice as fast as redis-py would."""
     arguments = [b"$%d\r\n%b\r\n" % (len(word), word) for word in words]
     return b"".join([b"*%d\r\n" % len(words), *arguments])
 
 
 def configured() -> SharedCounters | OwnCounters:
-    """Create the counters that the settings configure."""
+    """Create counters in Redis if the settings name a Redis server, otherwise in memory."""
     if not settings.REDIS_URL:
         return OwnCounters()
     cache = settings.CACHES["default"]
@@ -156,7 +156,7 @@ def configured() -> SharedCounters | OwnCounters:
 
 counters = configured()
 CACHE_ERRORS = counters.errors
-users: dict[bytes, str] = {}  # user ids of recent API keys, by the key's `digest`
+users: dict[bytes, str] = {}  # maps the digests of recent API keys to user ids
 outage = Outage(counters.check, CACHE_ERRORS)
 
 
@@ -172,7 +172,7 @@ class Counted(NamedTuple):
 def increment(*calls: tuple[str, str, Rate]) -> Sequence[Counted | None]:
     """Count a call in the current window of each limit. The results are None if the cache is down.
 
-    Each key's windows have their own offset, so that not all windows begin at once.
+    Each key's windows have their own offset, so that the windows do not all begin at once.
     """
     if outage.under_way:
         return [None] * len(calls)
@@ -212,7 +212,7 @@ def refuse_beyond(name: str, counted: Counted | None, rate: Rate) -> None:
 def count(name: str, key: object, rate: Rate | None) -> None:
     """Count one call by the caller `key` against the limit `name`. Raises TooManyRequests.
 
-    While the cache is down, no call is refused, because limits must not take the service down.
+    While the cache is down, no call is refused, so that the outage does not stop the service.
     """
     if rate:
         [counted] = increment((name, str(key), rate))
@@ -220,20 +220,20 @@ def count(name: str, key: object, rate: Rate | None) -> None:
 
 
 class Call:
-    """A request's counts. They stay valid if the request starts again in another thread."""
+    """The counts of one request, kept if the request is restarted in another thread."""
 
     def __init__(self) -> None:
-        self.counted: dict[str, Counted | None] = {}  # by the name of the limit
-        # A guess until the key has been checked: the id of the probable user, and that user's count
+        self.counted: dict[str, Counted | None] = {}  # keyed by the limit's name
+        # The probable user's id and count, which are unconfirmed until the key has been checked
         self.early: tuple[str, Counted | None] | None = None
 
 
 def count_address(request: HttpRequest, address: str) -> None:
     """Count a request against the limits of its address and probable user. Raises TooManyRequests.
 
-    The address's limit applies before the key is checked, when the user is not known yet. But a
-    process remembers the users of recent keys, so it can count a call against both limits in one
-    round trip. Unless `count_user` confirms the user's count, `settle` undoes it.
+    The address's limit applies before the key is checked, so the user is not known yet. However,
+    each process remembers the users of recent keys, so it can count a call against both limits in
+    one round trip. Unless `count_user` confirms the user's count, `settle` undoes it.
     """
     call, rate, of_user = request.META[CALL], settings.RATE_LIMIT_IP, settings.RATE_LIMIT_USER
     if not rate:
@@ -282,7 +282,7 @@ def settle(request: HttpRequest, *, forget: bool = True) -> None:
 
 
 def remember(request: HttpRequest, user: str) -> None:
-    """Remember which user a key belongs to, if that can save the next request a round trip."""
+    """Remember which user a key belongs to, if this can save later requests a round trip."""
     if counters.remote and settings.RATE_LIMIT_IP:
         if len(users) >= MOST_USERS:
             users.clear()
@@ -296,7 +296,7 @@ def digest(request: HttpRequest) -> bytes:
 
 @contextmanager
 def taken(name: str, key: object, rate: Rate | None) -> Iterator[Callable[[], None]]:
-    """Count one call, and undo the count if the block fails. Without a rate, nothing is counted.
+    """Count one call, and undo the count if the block fails. Counts nothing if `rate` is None.
 
     Yields a function to undo the count later. Raises TooManyRequests. Open point: send-order.
     """
@@ -311,7 +311,7 @@ def taken(name: str, key: object, rate: Rate | None) -> Iterator[Callable[[], No
 
 
 class Places:
-    """Limits how many of this process's threads wait for models, in total and per account."""
+    """Limits the number of threads waiting for models in this process, in total and per account."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

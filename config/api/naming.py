@@ -1,4 +1,4 @@
-"""Convert snake_case names to the camelCase names in JSON. Only this module does so."""
+"""Convert snake_case names to camelCase names for JSON. No other module does this."""
 
 
 def camel(name: str) -> str:

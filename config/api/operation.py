@@ -1,4 +1,4 @@
-"""@operation: declare what an operation takes and returns, and document it.
+"""Define @operation, which declares and documents what an operation takes and returns.
 
 Specification: Response envelope. Open point: envelope.
 """
@@ -13,8 +13,8 @@ from rest_framework import serializers
 
 from config.api.serializers import Shape
 
-OK = 200  # also after a creation: the specification's status table has no 201
-SUCCESS = "success"  # the message if the specification gives none
+OK = 200  # also returned when something is created: the specification has no 201
+SUCCESS = "success"  # the message if the specification defines none
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Declared(NamedTuple):
 
 @cache
 def enveloped(record: type[Shape]) -> type[serializers.Serializer[Any]]:
-    """Build the shape of a success response with this record, for the OpenAPI document."""
+    """Build the shape of a success response that contains this record, for the OpenAPI document."""
     name = f"{record.__name__.removesuffix('Record')}Answer"
     made = type(
         name,
@@ -74,9 +74,10 @@ def operation(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Turn a viewset's method into an operation of the API.
 
-    The method receives the validated query and body (dicts with Python names), then the remaining
-    path parameters as keyword arguments. It returns a value for `answer.write`, or an `Answer`.
-    With `partial`, the body's dict has only the fields that were sent. Specification: Endpoints.
+    The method receives the validated query and body (dicts with Python names as keys) and, as
+    keyword arguments, the values that the viewset's `open` returns. It returns a value for
+    `answer.write`, or an `Answer`. With `partial`, the body's dict has only the fields that were
+    sent. Specification: Endpoints.
     """
 
     def decorate(method: Callable[..., Any]) -> Callable[..., Any]:

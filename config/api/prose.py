@@ -1,4 +1,4 @@
-"""Texts about the whole API for the OpenAPI document.
+"""Texts in the OpenAPI document that describe the API as a whole.
 
 This module imports nothing, because the settings import it.
 """
@@ -29,7 +29,7 @@ TAGS = [
     {"name": "Messages", "description": "The messages of a thread."},
     {"name": "Events", "description": "Requests that the service sends to a chatbot's webhook."},
 ]
-# Open points that apply to the whole document. Operations and fields name their own.
+# Open points that apply to the whole document. Operations and fields list their own open points.
 OPEN_EVERYWHERE = [
     *("envelope", "messages", "unauthorized", "order-of-checks", "status-created"),
     *("status-closed", "code-field", "code-status", "types", "texts", "body-bounds"),

@@ -24,7 +24,7 @@ REQUEST_ID_PARAMETER = {
     "underscores. The response and the log lines contain it. Any other value is ignored.",
 }
 VERBS = {"retrieve": "get", "destroy": "delete"}
-GIVEN = ("Input", "Changes", "Choice")  # name suffixes of request body schemas
+GIVEN = ("Input", "Changes", "Choice")  # suffixes of the names of request body schemas
 
 
 def library_classes() -> list[type]:
@@ -67,9 +67,9 @@ class BearerScheme(OpenApiAuthenticationExtension):
 
 
 class OperationSchema(AutoSchema):
-    """Documents an operation as @operation declares it."""
+    """Documents an operation according to its @operation decorator."""
 
-    view: Any  # Any: an ApiViewSet, whose methods spectacular does not know
+    view: Any  # an ApiViewSet, typed as Any because drf-spectacular does not know that class
 
     @property
     def declared(self) -> Declared:
@@ -78,10 +78,10 @@ class OperationSchema(AutoSchema):
         return declared
 
     def get_operation_id(self) -> str:
-        """Name an operation after its action and resource: listThreads, updatePersona.
+        """Name an operation after its action and resource, as in listThreads and updatePersona.
 
-        If an operation has two HTTP methods, the second is appended to the name:
-        escalateThreadByPost.
+        If two HTTP methods run the same action, the second operation's name ends with its method,
+        as in escalateThreadByPost.
         """
         resource = type(self.view).__name__.removesuffix("ViewSet")
         verb, _, rest = self.view.action.partition("_")
@@ -105,7 +105,7 @@ class OperationSchema(AutoSchema):
         return "\n".join(rest).strip()
 
     def get_operation(self, *args: Any, **kwargs: Any) -> Schema:
-        """Add the operation's possible errors, and examples."""
+        """Add examples, and the errors that the operation can return."""
         operation: Schema = super().get_operation(*args, **kwargs) or {}
         known = self.registry.build({})["schemas"]
         if given := operation.get("requestBody"):
@@ -122,10 +122,10 @@ class OperationSchema(AutoSchema):
         return operation
 
     def possible_errors(self, operation: Schema) -> list[int]:
-        """List an operation's error statuses. 405 is left out, because the method is supported."""
+        """List an operation's error statuses, except 405, which only unsupported methods return."""
         places = {parameter["in"] for parameter in operation.get("parameters", ())}
         reads = "requestBody" in operation or "query" in places
-        reads = reads or self.method.upper() == "POST"  # an Idempotency-Key may be invalid
+        reads = reads or self.method.upper() == "POST"  # its Idempotency-Key could be invalid
         opens = "path" in places
         return [*([400] if reads else []), 401, *([403, 404] if opens else []), 429, 500]
 
@@ -141,14 +141,14 @@ class OperationSchema(AutoSchema):
         return plain if plain.endswith(GIVEN) else f"{plain}Input"
 
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> Schema:
-        """Add the required properties, the rule, the open points and the example.
+        """Add a shape's required properties, rule, open points and example to its schema.
 
         Every field of a record is required. No field of a partial body is required.
         """
         schema: Schema = super()._map_basic_serializer(serializer, direction)
         properties = schema["properties"]
         for part in properties.values():
-            part.pop("readOnly", None)  # redundant: records are only sent, bodies only received
+            part.pop("readOnly", None)  # redundant: records occur only in responses
         if direction == "request" and self.declared.partial:
             schema.pop("required", None)
         if rule := getattr(serializer, "rule", None):
@@ -162,9 +162,10 @@ class OperationSchema(AutoSchema):
         return schema
 
     def _map_serializer_field(self, field: Any, direction: Any, *args: Any, **kwargs: Any) -> Any:
-        """In requests, add a pattern to each text field that must not be blank and has no pattern.
+        """Remove the title, which is meant for the admin, and add the pattern for nonblank text.
 
-        The titles of model fields are removed, because they are meant for the admin.
+        The pattern is added only in requests, and only to fields that must not be blank and have no
+        other pattern.
         """
         schema = super()._map_serializer_field(field, direction, *args, **kwargs)
         schema.pop("title", None)

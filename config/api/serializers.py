@@ -1,8 +1,8 @@
 """Shapes: the serializers that define the API's bodies and query parameters.
 
 Their fields have Python names in the code and camelCase names in JSON. `Shape.write` takes a
-mapping whose keys are the fields' Python names, an object with attributes of these names, or a list
-of either. `Record.write` also takes a queryset, and reads it with one `values_list`.
+mapping whose keys are the fields' Python names, an object with attributes of the same names, or a
+list of either. `Record.write` also takes a queryset, which it reads with one `values_list` query.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,9 +43,9 @@ class Computed(NamedTuple):
 class Shape(serializers.Serializer[Any]):
     """The base of all shapes. A shape that represents a row of a model is a Record.
 
-    Three attributes are for the OpenAPI document. `open_points` maps fields, by Python name, to
-    their open points. `example` is set if the fields' own examples do not fit together. `rule`
-    is a JSON Schema that several fields of a body must satisfy together.
+    Three attributes are for the OpenAPI document. `open_points` maps the Python names of fields to
+    their open points. `example` is set if the examples of the fields contradict each other. `rule`
+    is a JSON Schema for a condition that involves several fields of a body.
     """
 
     open_points: ClassVar[Mapping[str, Sequence[str]]] = {}
@@ -138,9 +138,10 @@ class Record(Shape, serializers.ModelSerializer[Any]):
     @classmethod
     @cache
     def parts(cls) -> tuple[Callable[[Sequence[Any]], dict[str, Any]], tuple[Computed, ...]]:
-        """Return a pair: a function that turns a row into a record, and the computed fields.
+        """Return a function that builds a record from a row, and a tuple of the computed fields.
 
-        The row has the columns of `paths`. The caller fills in the computed fields.
+        The function takes a row with the columns of `paths`. It does not compute any fields, so the
+        caller must then set the values of the computed fields.
         """
         slots = cls.slots()
         ends = list(accumulate(len(slot.columns) for slot in slots))
@@ -167,7 +168,7 @@ class Record(Shape, serializers.ModelSerializer[Any]):
 
     @classmethod
     def read(cls, rows: "QuerySet[Any]") -> list[dict[str, Any]]:
-        """Read the rows of a queryset as records, in one query and without instances."""
+        """Read the rows of a queryset as records, in one query and without creating instances."""
         return cls.records(rows.values_list(*cls.paths()))
 
     @classmethod
@@ -185,11 +186,11 @@ class Record(Shape, serializers.ModelSerializer[Any]):
 
 
 class Reading:
-    """Records that a prepared statement reads.
+    """Reads records with a prepared statement.
 
-    `narrow` restricts the rows that a viewset starts from. A value in `narrow` that differs between
-    calls must be a `Given`. `known` maps the paths of other tables' columns to values that the
-    caller already knows, so that these columns are not read.
+    `narrow` takes the queryset that a viewset starts from, and restricts it. A value in `narrow`
+    that differs between calls must be a `Given`. `known` maps the paths of other tables' columns to
+    values that the caller already knows, so that these columns are not read.
     """
 
     def __init__(

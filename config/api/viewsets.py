@@ -17,13 +17,13 @@ IDEMPOTENCY_META = f"HTTP_{IDEMPOTENCY_KEY.upper().replace('-', '_')}"  # in req
 class ApiViewSet(GenericViewSet[Any]):
     """Authenticates a request, checks its rate limit, method and path, and runs its operation."""
 
-    part: ClassVar[str]  # the part of the API: a tag in the OpenAPI document
+    part: ClassVar[str]  # the part of the API that it serves, used as its tag in OpenAPI
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
     names: dict[str, Any]
-    caller: Any  # set by `authenticate`; Any, because config imports no other app
+    caller: Any  # set by `authenticate`; typed as Any because config imports no other app
 
     def dispatch(self, request: HttpRequest, *args: Any, **names: str) -> HttpResponse:
-        """Respond to a request. DRF's dispatch would negotiate the content type, which is fixed."""
+        """Respond to a request. Unlike DRF's dispatch, this does not negotiate the content type."""
         method, allowed = str(request.method).lower(), ", ".join(self.allowed_methods)
         self.action = self.action_map.get(method, "")
         try:
@@ -46,14 +46,14 @@ class ApiViewSet(GenericViewSet[Any]):
         limits.count_user(request, self.caller.pk)  # 429
         if not self.action:
             raise MethodNotAllowed(self.allowed_methods)  # 405
-        self.names = self.open(**names)  # 403, 404; returns the parameters for the method
+        self.names = self.open(**names)  # 403, 404
 
     def authenticate(self, request: HttpRequest, **names: str) -> None:
         """Set the caller. Raises InvalidKey."""
         raise NotImplementedError
 
     def open(self, **names: str) -> dict[str, Any]:
-        """Check access to the resources in the path. Returns the path parameters for the method."""
+        """Check access to the resources in the path. Returns the operation's keyword arguments."""
         return names
 
     def run(self, request: HttpRequest) -> HttpResponse:

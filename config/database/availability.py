@@ -1,19 +1,19 @@
-"""Explain an outage of the database to the operator."""
+"""Explain a database outage to the operator."""
 
 import sqlite3
 
 from config.database.postgresql.outage import reason, unavailable
 
-# Primary result codes of SQLite for a file that cannot be used
+# SQLite's primary result codes for an unusable database file
 UNUSABLE = {
     *(sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT),
     *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOTADB),
 }
-LOCKED = "database is locked"  # the message of SQLite, and of the queue for its write lock
+LOCKED = "database is locked"  # raised by SQLite and by the queue for its write lock
 
 
 def outage_in_words(error: BaseException) -> str:
-    """Return in one line why the database does not respond, or "" if the error has another cause.
+    """Return a one-line reason why the database does not respond, or "" for other errors.
 
     The line contains neither a password nor the database's URL.
     """

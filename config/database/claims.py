@@ -1,4 +1,4 @@
-"""Workers' claims: a token, the worker's name and a lease, in three columns of a claimed row."""
+"""Workers' claims on rows. A claim has three columns: a token, the worker's name and a lease."""
 
 from datetime import timedelta
 from typing import Any
@@ -7,7 +7,7 @@ from django.db.models import F, Model
 
 from config.database.locks import update_unlocked
 
-# Any: column values of many types
+# Any: the columns have values of different types
 NO_CLAIM: dict[str, Any] = {"claim": None, "claimed_by": "", "claimed_until": None}
 
 
@@ -18,15 +18,16 @@ def claimers(model: type[Model]) -> set[str]:
 
 
 def take_over(model: type[Model], dead: set[str]) -> None:
-    """Release dead workers' claims on a model's rows. A locked row is taken over later."""
+    """Release dead workers' claims on a model's rows. Locked rows are left for a later call."""
     update_unlocked(model._base_manager.filter(claimed_by__in=dead), **NO_CLAIM)
 
 
 def follow_clock(model: type[Model], jump: timedelta) -> None:
-    """Move leases, and due times if the clock was set back, by `jump`.
+    """Shift leases by `jump` and, if the clock was set back, due times as well.
 
-    After the clock was set forward, due times are left unchanged: rows that are due early do no
-    harm, but a row whose due time was just stored by the new clock would be late.
+    If the clock was set forward, due times are left unchanged, because a row that is due too early
+    does no harm. If a due time was stored after the clock was set, shifting it forward would make
+    the row late.
     """
     model._base_manager.filter(due_at__isnull=False).update(
         due_at=F("due_at") + min(jump, timedelta(0)), claimed_until=F("claimed_until") + jump

@@ -1,4 +1,4 @@
-"""Subqueries with custom SQL: one is run in full first, one unnests ids, and one counts rows."""
+"""Subqueries with custom SQL that Django's own Subquery does not generate."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ class Collected(Subquery):
 
 
 class Unnested(Subquery):
-    """A subquery of ids that runs for each outer row. The outer row is repeated for each id."""
+    """A subquery of ids. It runs once for each outer row, and repeats that row for each id."""
 
     template = "unnest(ARRAY(%(subquery)s))"
     set_returning = True
@@ -34,4 +34,4 @@ class CountOf(Subquery):
 
     template = "(SELECT COUNT(*) FROM (%(subquery)s) counted)"
     output_field = IntegerField()
-    empty_result_set_value = 0  # for a queryset that cannot find any row, Django runs no subquery
+    empty_result_set_value = 0  # used if Django knows that no row can match

@@ -1,7 +1,7 @@
-"""Rows with too many related rows to delete in one transaction.
+"""A base model for rows that have too many related rows to delete in one transaction.
 
-Erasing such a row hides it immediately. The worker deletes it and the rows that depend on it in
-batches, once `purge_at` has passed.
+Erasing such a row hides it immediately. Once `purge_at` has passed, a worker deletes the row and
+its dependent rows in batches.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ class PresentRows(models.Manager[RowT]):
 class ErasableRow(Row):
     """A row that is first hidden and later deleted.
 
-    The manager `everything`, joins and cascades still find hidden rows.
+    Hidden rows are still found by the manager `everything`, and by joins and cascades.
     """
 
     erased_at = models.DateTimeField(null=True, editable=False)
@@ -42,9 +42,9 @@ def purge_index(name: str) -> models.Index:
 
 
 def replacement() -> str:
-    """Return a unique value for a column that an erasure must clear but that must stay unique.
+    """Return a random value that replaces a unique column's value when a row is erased.
 
-    The value is random, because API callers can set the column and must not be able to guess it.
+    API callers cannot guess the value, so they cannot use it in another row.
     """
     return f"erased {uuid4()}"
 

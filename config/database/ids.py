@@ -12,7 +12,10 @@ def new_id() -> UUID:
 
 
 def first_id_of(moment: datetime) -> UUID:
-    """Return the smallest id that a row created at this time can have: ids begin with the time."""
+    """Return the smallest id that a row created at this time can have.
+
+    An id begins with the time at which it was generated.
+    """
     milliseconds = int(moment.timestamp() * 1000)
     return UUID(int=milliseconds << 80 | 0x7 << 76 | 0x2 << 62)
 

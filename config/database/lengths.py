@@ -3,5 +3,5 @@
 This module imports nothing, because the settings import it.
 """
 
-SHORT = 255  # maximum length of a string, in characters, where the specification gives none
-LONG = 65_535  # maximum length of a long text, in characters, where the specification gives none
+SHORT = 255  # maximum length of a string if the specification sets no maximum
+LONG = 65_535  # maximum length of a long text if the specification sets no maximum

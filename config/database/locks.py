@@ -1,10 +1,10 @@
 """Handle rows that another PostgreSQL session has locked. Only work that needs such a row waits.
 
-    limit_waits       a process's connections give up waiting for a lock after a given time
-    update_at_once    rows are updated only if they can be locked without waiting
-    unlocked          claims and deletions skip locked rows
-    left_if_locked    work on an item whose row stays locked is left for later
-    insist            a write is retried, on a new connection, until a given time
+    limit_waits       limits how long a process's connections wait for a lock
+    update_at_once    updates only those rows that can be locked without waiting
+    unlocked          lets claims and deletions skip locked rows
+    left_if_locked    postpones work on an item whose row stays locked
+    insist            retries a write, on a new connection, until a given time
 
 SQLite has no row locks.
 """
@@ -31,12 +31,12 @@ WORKER_LOCK_TIMEOUT = "300ms"
 # the connections, and every other request would have to wait for one.
 WEB_LOCK_TIMEOUT = "1s"
 BATCH = 1_000
-PAUSES = (0.1, 0.3, 1.0, 2.0)  # seconds between attempts to write; the last pause repeats
+PAUSES = (0.1, 0.3, 1.0, 2.0)  # seconds between attempts to write; the last pause is repeated
 
-# Errors that a retry may resolve. A read-only database raises InternalError.
+# Errors that a retry may resolve. Writing to a read-only database raises InternalError.
 TEMPORARY = (OperationalError, InterfaceError, InternalError)
 
-# Any: any model, and rows of any form
+# Any: the queryset may be of any model and return rows of any type
 Rows = TypeVar("Rows", bound="QuerySet[Any, Any]")
 Answer = TypeVar("Answer")
 
@@ -52,35 +52,38 @@ def limit_waits(timeout: str) -> None:
 
 
 class RowLocked(OperationalError):
-    """The error for an item of a batch whose row another session has locked."""
+    """Raised for an item of a batch if another session has locked the item's row."""
 
 
 def is_row_locked(error: BaseException) -> bool:
     """Return whether an error means that another session has locked a row.
 
-    A deadlock counts too: PostgreSQL reports one, instead of a lock timeout, if the lock timeout is
-    not set or is longer than `deadlock_timeout`.
+    A deadlock counts too. PostgreSQL reports a deadlock instead of a lock timeout if the lock
+    timeout is not set or is longer than `deadlock_timeout`.
     """
     cause = error.__cause__
     return isinstance(error, RowLocked) or isinstance(cause, (LockNotAvailable, DeadlockDetected))
 
 
 def is_lock_timeout(error: BaseException) -> bool:
-    """Return whether a statement gave up waiting for a locked row or for SQLite's write lock."""
+    """Return whether a statement timed out waiting for a locked row or SQLite's write lock."""
     locked = isinstance(error, OperationalError) and str(error) == "database is locked"
     return locked or is_row_locked(error)
 
 
 def locking() -> AbstractContextManager[object]:
-    """Return a transaction for `unlocked`, except on SQLite, where it would block all writers."""
+    """Return a transaction in which to call `unlocked`, or a null context on SQLite.
+
+    On SQLite, a transaction would block other writers.
+    """
     return transaction.atomic() if connection.vendor == "postgresql" else nullcontext()
 
 
 def unlocked(rows: Rows) -> Rows:
     """Select the rows that no other session has locked, and lock them until the transaction ends.
 
-    A queryset that joins other tables must be read as instances. With `values()`, Django
-    ignores `of` and locks the joined rows, too.
+    If the queryset joins other tables, do not use `values()` with it: Django would ignore `of`
+    and lock the joined rows, too.
     """
     kept: Rows = rows.select_for_update(skip_locked=True, of=("self",))
     return kept
@@ -92,7 +95,7 @@ def unlocked_keys(rows: "QuerySet[Any]") -> list[Any]:
 
 
 def update_unlocked(rows: "QuerySet[Any]", **values: Any) -> int:
-    """Update the rows that no other session has locked. Returns how many."""
+    """Update the rows that no other session has locked. Returns the number of updated rows."""
     if connection.vendor != "postgresql":
         return rows.update(**values)
     with transaction.atomic():
@@ -101,8 +104,8 @@ def update_unlocked(rows: "QuerySet[Any]", **values: Any) -> int:
 
 
 def update_at_once(rows: "QuerySet[Any]", **values: Any) -> int:
-    """Update the rows that no other writer has locked, without waiting. Returns how many."""
-    database: Any = connection  # Any: the stubs lack what our wrapper adds
+    """Update the rows that no other writer has locked, without waiting. Returns their number."""
+    database: Any = connection  # Any: Django's stubs lack our wrapper's `writing`
     if database.vendor == "postgresql":
         # Raw SQL, because Django allows select_for_update() only inside a transaction.
         sql, params = rows.order_by().values("pk").query.sql_with_params()
@@ -119,7 +122,7 @@ def update_at_once(rows: "QuerySet[Any]", **values: Any) -> int:
 
 
 def delete_unlocked(rows: "QuerySet[Any]") -> Iterator[int]:
-    """Delete rows in batches, except those that are locked. Yields the size of each batch."""
+    """Delete the rows that are not locked, in batches. Yields the size of each batch."""
     while True:
         with locking():
             keys = unlocked_keys(rows[:BATCH])
@@ -131,14 +134,14 @@ def delete_unlocked(rows: "QuerySet[Any]") -> Iterator[int]:
 
 @contextmanager
 def left_if_locked(what: str) -> Iterator[None]:
-    """End the block if a statement gives up waiting for a lock. The caller tries again later."""
+    """End the block early if a statement times out waiting for a lock. The caller retries later."""
     try:
         yield
     except OperationalError as error:
         if not is_lock_timeout(error):
             raise
         logger.warning(
-            "%s is postponed: another session has kept a lock that it needs",
+            "%s is postponed: it needs a lock that another session holds",
             what,
             extra={"bounded": True},
         )
@@ -149,10 +152,11 @@ def insist(
 ) -> Answer:
     """Retry a write while its row is locked or the database does not respond.
 
-    `until` is a time on the monotonic clock. After that time, the error is raised, except during an
-    outage, when no other process can take over the work. Once the worker has been asked to stop,
-    the error is raised at once or, with `while_stopping`, after `until`. Use `while_stopping` only
-    if `until` comes before the worker has to exit.
+    `until` is a time on the monotonic clock. The write is not retried after that time, except
+    during an outage, when no other process can take over the work. Once the worker has been asked
+    to stop, the next error is raised without a retry. With `while_stopping`, the write is still
+    retried while the worker is stopping, but never after `until`. Set `while_stopping` only if the
+    worker does not have to exit sooner.
     """
     waiting, pauses = threading.Event(), chain(PAUSES, repeat(PAUSES[-1]))
     while True:

@@ -8,9 +8,10 @@ builds a queryset. The first run calls the function, and later runs use the comp
     chatbot = CHATBOT.first(id=chatbot_id)
 
 A `Given` stands for a value that each run supplies as a keyword argument. Positional arguments,
-such as a limit or the columns to read, are passed to the function. Each combination of them is a
-shape: a variant of the statement that is built and compiled separately. Everything else that the
-function computes is fixed on a shape's first run, so a time or a uuid must be a `Given`.
+such as a limit or the columns to read, are passed to the function. Each combination of positional
+arguments is a shape: a variant of the statement that is built and compiled separately. The function
+is called only on a shape's first run, so a value that changes between runs, such as the current
+time or a new uuid, must be a `Given`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -61,7 +62,7 @@ Rows = TypeVar("Rows", bound="QuerySet[Any, Any]")
 
 
 class Prepared(Generic[ResultT]):
-    """A statement with all of its shapes. Threads may share it."""
+    """A statement with all of its shapes. It is thread-safe."""
 
     def __init__(self, compile_shape: Callable[..., Statement]) -> None:
         self.compile_shape = compile_shape
@@ -81,12 +82,12 @@ class Prepared(Generic[ResultT]):
         return self.execute(shape, given)[0]
 
     def first(self, *shape: Any, **given: Any) -> ResultT | None:
-        """Return the first row or None. If many rows can match, slice the queryset."""
+        """Return the first row or None. All rows are read, so slice large querysets."""
         rows = self.rows(*shape, **given)
         return rows[0] if rows else None
 
     def get(self, *shape: Any, **given: Any) -> ResultT:
-        """Return the only row. Raises ValueError if there is not exactly one."""
+        """Return the only row. Raises ValueError if the number of rows is not 1."""
         [row] = self.rows(*shape, **given)
         return row
 
@@ -96,7 +97,7 @@ class PreparedWrite(Prepared[tuple[Any, ...]]):
 
     def execute(self, shape: tuple[Any, ...], given: dict[str, Any]) -> tuple[list[Any], int]:
         """Run one shape. A failure marks the enclosing transaction for rollback, as in Django."""
-        database: Any = connections[DEFAULT_DB_ALIAS]  # Any: one of our wrappers
+        database: Any = connections[DEFAULT_DB_ALIAS]  # Any: the stubs lack what our wrapper adds
         with database.writing(), mark_for_rollback_on_error(using=DEFAULT_DB_ALIAS):
             return super().execute(shape, given)
 
@@ -105,11 +106,12 @@ class PreparedWrite(Prepared[tuple[Any, ...]]):
         return self.execute(shape, given)[1]
 
     def write(self, *shape: Any, missing: str = "", **given: Any) -> None:
-        """Change the rows immediately, or at the end of a `together` block.
+        """Change the rows immediately or, in a `together` block, when the block ends.
 
-        If no row was changed and `missing` is given, raises DatabaseError with that text.
+        If `missing` is given and no row is changed, raises DatabaseError with `missing` in its
+        text.
         """
-        database: Any = connections[DEFAULT_DB_ALIAS]  # Any: one of our wrappers
+        database: Any = connections[DEFAULT_DB_ALIAS]  # Any: the stubs lack what our wrapper adds
         if database.waiting_writes is not None:
             statement = self.statement(database.vendor, *shape)
             values = statement.values(given, database)
@@ -128,16 +130,17 @@ class Write(NamedTuple):
 
 @contextmanager
 def together() -> Iterator[None]:
-    """Join the writes of `insert`, `update_columns` and `write` into one statement.
+    """Join the writes made by `insert`, `update_columns` and `write` into one statement.
 
     Outside a transaction, each write runs immediately instead.
 
-    The statement is sent after the block, in one round trip with the next statement or with COMMIT.
-    If it fails, that next statement or COMMIT raises the error. The writes must not depend on each
-    other, and no row may be written twice. All other statements in the block run immediately. On
-    SQLite, the writes also run immediately, because they need no round trip.
+    The joined statement is sent after the block, in the same round trip as the next statement or
+    COMMIT. If the joined statement fails, that next statement or COMMIT raises the error. The
+    writes must not depend on each other, and no row may be written twice. All other statements in
+    the block run immediately. On SQLite, the writes also run immediately, because they need no
+    round trip.
     """
-    database: Any = connections[DEFAULT_DB_ALIAS]  # Any: one of our wrappers
+    database: Any = connections[DEFAULT_DB_ALIAS]  # Any: the stubs lack what our wrapper adds
     joins = database.joins_writes and database.in_atomic_block
     if not joins or database.waiting_writes is not None:
         yield
@@ -161,12 +164,13 @@ def together() -> Iterator[None]:
 def joined(writes: tuple[tuple[str, bool], ...]) -> Statement:
     """Join writes into one statement whose results are discarded.
 
-    `writes` contains the SQL of each write, and whether it must change a row. If a write that must
-    change a row changes none, the whole statement fails, and a COMMIT sent with it is not run.
-    PostgreSQL has no function that raises an error, so the statement tries to convert the error's
-    text to a number. The error texts are parameters that follow the parameters of the writes.
+    Each item of `writes` is a pair: the SQL of a write, and whether the write must change a row. If
+    a write that must change a row does not, the whole statement fails, and a COMMIT sent with it
+    does not run. PostgreSQL has no built-in function that raises an error, so the statement casts
+    the error's text to an integer, which fails. The error texts are parameters, which follow the
+    parameters of the writes.
 
-    PostgreSQL runs all writes with the same snapshot, and checks foreign keys after the last one.
+    PostgreSQL runs all writes on the same snapshot, and checks foreign keys after the last write.
     """
     parts = [f"w{number} AS ({sql} RETURNING 1)" for number, (sql, _) in enumerate(writes)]
     counts = [f"(SELECT COUNT(*) FROM w{number})" for number in range(len(writes))]  # noqa: S608
@@ -183,7 +187,7 @@ def prepared(
 ) -> Prepared[ResultT]:
     """Prepare the queryset that a function builds.
 
-    SQLite stores times as text. `times` converts that text in place of Django's parser.
+    SQLite stores times as text. If `times` is given, it replaces Django's parser for that text.
     """
     return Prepared(lambda *shape, database: compile_select(build(*shape), database, times))
 
@@ -230,9 +234,9 @@ _update_columns = prepared_update(_columns)
 def insert(*rows: Model, **computed: Expression) -> None:
     """Store new rows of one model in one statement. Raises IntegrityError.
 
-    The database computes generated columns, and columns for which an expression is passed here or
-    returned by the field's `pre_save`. The statement is cached, so the expression must not contain
-    values that change between calls.
+    The database computes generated columns. It also computes each column whose expression is given
+    in `computed` or returned by the field's `pre_save`. The statement is cached, so an expression
+    must not contain values that change between calls.
     """
     given = {}
     for number, row in enumerate(rows):
@@ -254,8 +258,8 @@ def update_columns(
 ) -> None:
     """Save only the named columns of a row.
 
-    Raises DatabaseError if the row no longer exists. With `old`, also raises DatabaseError,
-    with HAS_CHANGED in its text, if a column no longer has the value in `old`.
+    Raises DatabaseError if the row no longer exists, or if a column no longer has the value given
+    in `old`. If `old` is given, the text of the error contains HAS_CHANGED in both cases.
     """
     given = changed(row, names)
     values = {f"old {name}": value for name, value in old.items()} | new(given)
@@ -266,8 +270,8 @@ def update_columns(
 def update_each(model: type[Model], rows: Mapping[Any, Mapping[str, Any]]) -> None:
     """Update the same columns of several rows. `rows` maps each primary key to the new values.
 
-    This runs one statement many times. Django's bulk_update would build one long statement, with a
-    CASE over all rows for each column.
+    This runs the same short statement once for each row. Django's bulk_update would build one long
+    statement, with a CASE over all rows for each column.
     """
     if not rows:
         return
@@ -280,7 +284,7 @@ def update_each(model: type[Model], rows: Mapping[Any, Mapping[str, Any]]) -> No
 
 
 def insert_each(rows: list[RowT]) -> None:
-    """Store any number of new rows of one model, by running one statement many times."""
+    """Store new rows of one model by running the same statement once for each row."""
     if not rows:
         return
     database = connections[DEFAULT_DB_ALIAS]
@@ -299,7 +303,7 @@ def insert_each(rows: list[RowT]) -> None:
         statement.run_many(values, database)
 
 
-def among(name: str, field: Any, size: int) -> list[Any]:  # Any: the stubs accept no Given
+def among(name: str, field: Any, size: int) -> list[Any]:  # Any: the stubs do not accept Given
     """Return the right-hand side of an `__in` lookup. `size` is the size that `listed` returned."""
     return [Given(f"{name} {number}", field) for number in range(size)]
 
@@ -307,8 +311,9 @@ def among(name: str, field: Any, size: int) -> list[Any]:  # Any: the stubs acce
 def listed(name: str, values: Iterable[Any]) -> tuple[int, dict[str, Any]]:
     """Return the padded size of a list, and its values under the names that `among` uses.
 
-    The list is padded to a power of two by repeating its last value, because each size needs a
-    statement of its own. For an empty list, whose size is 0, the lookup must be left out.
+    Each size needs its own statement. To limit the number of sizes, the list is padded to a power
+    of two by repeating its last value. If the list is empty, its size is 0, and the query must
+    leave out the lookup.
     """
     found = list(values)
     size = 1 << (len(found) - 1).bit_length() if found else 0
@@ -317,7 +322,7 @@ def listed(name: str, values: Iterable[Any]) -> tuple[int, dict[str, Any]]:
 
 
 def changed(row: Model, names: Iterable[str]) -> dict[str, Any]:
-    """Return the values to store in the named columns of a row, by field name."""
+    """Map the name of each given field of a row to the value to store."""
     fields: list[Any] = [row._meta.get_field(name) for name in sorted(names)]
     return {field.name: field.pre_save(row, add=False) for field in fields}
 

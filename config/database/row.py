@@ -13,7 +13,7 @@ from config.database.trail import is_audited, record_update
 
 
 class Row(models.Model):
-    """A row with a uuid, and the times when it was created and last changed."""
+    """A row with a uuid, its creation time and the time of its last change."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -31,9 +31,9 @@ RowT = TypeVar("RowT", bound=models.Model)
 def save_changes(row: RowT, changes: Mapping[str, Any], unchanged: Iterable[str] = ()) -> RowT:
     """Set the given attributes, and save only their columns and `updated_at`. Returns the row.
 
-    If the row is audited and a value differs, the audit trail records the change in the same
-    transaction. Raises DatabaseError if the row no longer exists, or if a column in `unchanged` no
-    longer has the row's old value.
+    If the row is audited and a value has changed, the audit trail records the change in the same
+    transaction. Raises DatabaseError if the row no longer exists, or if the database holds a
+    different value than `row` in one of the `unchanged` columns.
     """
     if not changes:
         return row
@@ -52,11 +52,11 @@ def save_changes(row: RowT, changes: Mapping[str, Any], unchanged: Iterable[str]
 def save_unlocked(row: models.Model, changes: Mapping[str, Any], columns: Iterable[str]) -> bool:
     """Save changes to a row that was read without a lock, unless the row has changed since.
 
-    Returns whether the changes were saved. If not, the caller has to read the row again. Only the
-    given columns, which must not be nullable, are compared with the values that were read.
+    Returns whether the changes were saved. If not, the caller must read the row again. Only
+    `columns`, which must not be nullable, are compared with the values that were read.
 
     Concurrent changes to one row wait only for each other's statements. With a lock, they would
-    also wait for everything that the other callers do between reading and writing.
+    also wait for everything that other callers do between reading and writing the row.
     """
     try:
         # The savepoint keeps the caller's transaction usable after an error.

@@ -1,4 +1,4 @@
-"""Audit trail entries for changes that send no Django signals.
+"""Create audit trail entries for changes that send no Django signals.
 
 django-auditlog listens to the signals of `Model.save` and `delete`. Prepared statements and
 `QuerySet.update` send no signals, so the functions that run them for audited rows call this module.
@@ -32,7 +32,7 @@ def is_audited(model: type[Model]) -> bool:
 
 
 def record_update(old: Model, new: Model, names: Iterable[str]) -> None:
-    """Record how the named columns of a row have changed, inside the caller's transaction."""
+    """Record how the named columns of a row have changed. Uses the caller's transaction."""
     if not is_audited(type(new)):
         return
     if changes := model_instance_diff(old, new, fields_to_check=list(names)):
@@ -47,7 +47,7 @@ def record_deletion(row: Model) -> None:
 
 
 def update_rows(rows: "QuerySet[Any]", **values: Any) -> int:
-    """Update audited rows and record the change to each. Returns their number."""
+    """Update audited rows and record each row's changes. Returns the number of updated rows."""
     with transaction.atomic():
         found = list(rows.select_for_update(of=("self",)))
         if not found:

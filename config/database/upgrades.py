@@ -16,21 +16,21 @@ def _known() -> frozenset[tuple[str, str]]:
 
 
 def missing() -> list[str]:
-    """List the migrations that this version needs and the database lacks."""
+    """List the migrations that this version needs but the database lacks."""
     applied = MigrationRecorder(connection).applied_migrations()
     return sorted(f"{app}.{name}" for app, name in _known() - applied.keys())
 
 
 def check_nothing_missing() -> None:
-    """Refuse a database that lacks migrations of this version. Raises CommandError."""
+    """Raise CommandError if the database lacks migrations that this version needs."""
     if found := missing():
         raise CommandError(
-            f"the database lacks migrations of this version ({', '.join(found)}): "
+            f"the database lacks migrations that this version needs ({', '.join(found)}): "
             "run manage.py migrate first"
         )
 
 
 def unknown() -> list[str]:
-    """List the applied migrations of our apps that this version does not contain."""
+    """List the applied migrations of our apps that are missing from this version."""
     applied = MigrationRecorder(connection).applied_migrations()
     return sorted(f"{app}.{name}" for app, name in applied.keys() - _known() if app in OURS)

@@ -1,10 +1,10 @@
-"""One deadline for a whole exchange: the name lookup, the request and the response.
+"""Set one deadline for a whole exchange: the name lookup, the request and the response.
 
 A socket's timeout limits only a single step, and a peer that sends slowly can stretch an exchange
-over any number of steps. So before every step, the timeout is set to the time left. A step that
-does not obey its timeout is cut off (see `config.outbound.overdue`). The deadline is a context
-variable, so it also applies to a connection that was kept from an earlier exchange, and each thread
-has its own deadline.
+over any number of steps. Therefore, before every step, the timeout is set to the remaining time. A
+step that does not obey its timeout is cut off (see `config.outbound.overdue`). The deadline is a
+context variable: each thread has its own, and it also applies to connections that earlier exchanges
+left open.
 """
 
 import ipaddress
@@ -26,9 +26,9 @@ Addresses = tuple[Address, ...]
 MOST_TRIED = 16  # a load balancer may have eight IPv4 and eight IPv6 addresses
 WAITING = "while waiting for the response"
 LOOK_UP_SECONDS = 3.0
-LOOK_UPS = 256  # maximum concurrent lookups; a dead name server blocks a thread for a long time
-# Of LOOK_UPS, this many are reserved for names whose latest lookup succeeded. Names that get no
-# response therefore never occupy all threads.
+LOOK_UPS = 256  # limits concurrent lookups, because dead name servers block threads
+# How many of the LOOK_UPS are reserved for names whose latest lookup succeeded. Names whose lookups
+# hang can therefore never occupy all threads.
 KEPT_FREE = 64
 NAMES_KNOWN = 4_096  # maximum number of remembered names whose latest lookup succeeded
 
@@ -38,10 +38,10 @@ _steps = Steps()
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Set a deadline, `seconds` from now, for all network steps in the block.
+    """Set a deadline `seconds` from now for all network steps in the block.
 
-    In a nested block, the earlier of the two deadlines applies. A late step raises TimeoutError,
-    whose message names the step.
+    In a nested block, the earlier of the two deadlines applies. A step that misses the deadline
+    raises TimeoutError, whose message names the step.
     """
     ends = time.monotonic() + seconds
     token = _ends.set(min(ends, _ends.get(ends)))
@@ -52,7 +52,7 @@ def within(seconds: float) -> Iterator[None]:
 
 
 def left(doing: str) -> float:
-    """Return the seconds until the deadline. If it has passed, raises TimeoutError(doing)."""
+    """Return the seconds until the deadline. Raises TimeoutError(doing) if it has passed."""
     seconds = _ends.get() - time.monotonic()
     if seconds <= 0:
         raise TimeoutError(doing)
@@ -71,9 +71,10 @@ def _armed(sock: socket.socket, *, doing: str, share: int = 1) -> Iterator[None]
 
 
 class _Timed(socket.socket):
-    heard = 0.0  # when the latest bytes were received (monotonic)
+    heard = 0.0  # when bytes were last received, on the monotonic clock
 
-    # Any: the buffer protocol has no type before Python 3.12; the arguments are the base class's
+    # The arguments are those of the base class. They are typed as Any, because Python has no type
+    # for buffers before version 3.12.
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
         with _armed(self, doing=WAITING):
             count = super().recv_into(*args, **kwargs)
@@ -86,7 +87,7 @@ class TcpSocket(_Timed):
     """A stream socket that enforces the deadline at every step."""
 
     def connect_in_share(self, address: tuple[str, int], share: int) -> None:
-        """Connect within 1/`share` of the time left."""
+        """Connect within the time left divided by `share`."""
         with _armed(self, doing="while connecting", share=share):
             self.connect(address)
 
@@ -111,7 +112,7 @@ class TlsSocket(_Timed, ssl.SSLSocket):
 
 
 def connect(addresses: Addresses, port: int) -> tuple[TcpSocket, Address]:
-    """Connect to the first address that accepts the connection, trying at most MOST_TRIED.
+    """Try at most MOST_TRIED addresses, and connect to the first one that accepts the connection.
 
     Before each attempt, the time left is divided equally among the untried addresses. Raises the
     OSError of the last attempt.
@@ -133,7 +134,10 @@ def connect(addresses: Addresses, port: int) -> tuple[TcpSocket, Address]:
 
 
 def look_up(host: str) -> Addresses:
-    """Look up all addresses of a host, uncached. Raises socket.gaierror or TimeoutError."""
+    """Look up all addresses of a host.
+
+    The result is not cached. Raises socket.gaierror or TimeoutError.
+    """
     try:
         return (ipaddress.ip_address(host),)
     except ValueError:
@@ -146,7 +150,7 @@ def look_up(host: str) -> Addresses:
 
 
 _under_way: dict[str, Future[Addresses]] = {}
-_found: dict[str, None] = {}  # names whose latest lookup succeeded, most recent last
+_found: dict[str, None] = {}  # names whose latest lookup succeeded; the most recent is last
 _lookups_lock = threading.Lock()
 
 
@@ -154,8 +158,9 @@ def _join_lookup(host: str) -> Future[Addresses]:
     """Start looking up a name, or join a lookup that is under way.
 
     Concurrent lookups of a name share one result, so an unresponsive name server costs one thread
-    per name, not one per attempt. The threads are daemons, because getaddrinfo has no timeout and
-    must not delay the process's exit. Raises socket.gaierror if too many lookups are under way.
+    per name, not one per attempt. The threads are daemons, so that getaddrinfo, which has no
+    timeout, cannot delay the process's exit. Raises socket.gaierror if too many lookups are under
+    way.
     """
     with _lookups_lock:
         if host in _under_way:
@@ -167,16 +172,16 @@ def _join_lookup(host: str) -> Future[Addresses]:
             target=_run_lookup, args=(host, answer), name="lookup", daemon=True
         ).start()
         _under_way[host] = answer
-        # If the lookup succeeds, it adds the name again. A name that no longer gets a response can
+        # A successful lookup adds the name again. A name whose lookups have begun to hang can
         # therefore take a reserved thread only once.
         _found.pop(host, None)
         return answer
 
 
 def _run_lookup(host: str, answer: Future[Addresses]) -> None:
-    """Look up a name in its own thread, and set the result or the error."""
+    """Look up a name in this thread, and set `answer` to the addresses or the error."""
     try:
-        # Bytes: Python would encode a str with its IDNA codec, whose errors are not gaierrors.
+        # Pass bytes, because Python's IDNA codec for str raises errors that are not gaierrors.
         found = socket.getaddrinfo(host.encode(), None, type=socket.SOCK_STREAM)
         addresses = tuple(dict.fromkeys(ipaddress.ip_address(entry[4][0]) for entry in found))
     except (OSError, ValueError, MemoryError) as error:

@@ -1,4 +1,4 @@
-"""Map errors in sending a request or reading its response to a fixed set of reasons."""
+"""Map errors from sending requests and reading responses to a fixed set of reasons."""
 
 import errno
 import http.client
@@ -16,7 +16,7 @@ MOST_CODE = 999  # the highest status code that a response can have
 
 
 class Reason(TextChoices):
-    """Why there was no response: a name, and a label for display. NONE if there was a response."""
+    """The reasons for a missing response, and their labels. NONE means a response was received."""
 
     NONE = "", ""
     TIMEOUT = "TIMEOUT", "timeout"
@@ -40,13 +40,13 @@ class AddressNotAllowed(Exception):
 
 
 class Failure(NamedTuple):
-    """A reason, and a detail: one printable line that contains no URL, and may be empty."""
+    """A reason and a detail. The detail is one printable line without a URL, and may be empty."""
 
     reason: Reason
     detail: str
 
 
-# Sending and reading raise one of these if an exchange fails.
+# The errors that sending a request or reading its response may raise.
 FAILURES = (OSError, HTTPError, http.client.HTTPException, AddressNotAllowed)
 
 # The first match applies, so narrower types come before wider ones.
@@ -76,7 +76,7 @@ BY_ERRNO = {
     errno.EADDRNOTAVAIL: Reason.NOT_REACHABLE,
 }
 BY_VERIFY_CODE = {  # OpenSSL's X509_V_ERR_…
-    9: Reason.CERTIFICATE_EXPIRED,  # CERT_NOT_YET_VALID, distinguished only by the detail
+    9: Reason.CERTIFICATE_EXPIRED,  # CERT_NOT_YET_VALID, which has no reason of its own
     10: Reason.CERTIFICATE_EXPIRED,  # CERT_HAS_EXPIRED
     62: Reason.CERTIFICATE_NAME,  # HOSTNAME_MISMATCH
     64: Reason.CERTIFICATE_NAME,  # IP_ADDRESS_MISMATCH
@@ -91,9 +91,9 @@ def class_of(code: int) -> int:
     return min(code // 100, 5)
 
 
-# Errors of this machine, not of the peer: no file descriptors, memory or buffers are left.
+# Error numbers for a lack of descriptors, memory or buffers on this machine, not on the peer's.
 SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
-LOOK_UP_DESCRIPTORS = 8  # more descriptors than one lookup opens
+LOOK_UP_DESCRIPTORS = 8  # one lookup opens fewer descriptors than this
 
 
 def is_shortage(error: BaseException) -> bool:
@@ -125,10 +125,11 @@ def _lacks_resources(error: BaseException) -> bool:
 
 
 def _lacks_descriptors() -> bool:
-    """Return whether fewer descriptors are free than a lookup needs.
+    """Return whether too few descriptors are free for a lookup.
 
-    Without a free descriptor, getaddrinfo reports that the name does not exist. Other threads open
-    and close descriptors meanwhile, so this report is trusted only if several are free.
+    When no descriptor is free, getaddrinfo wrongly reports that the name does not exist. Other
+    threads may have closed a few descriptors since then, so the report is trusted only if
+    LOOK_UP_DESCRIPTORS are free now.
     """
     opened: list[int] = []
     try:
@@ -153,7 +154,7 @@ def clean(text: str, length: int) -> str:
 
 
 def _root(error: BaseException) -> BaseException:
-    """Return the original error, which requests and urllib3 may have wrapped in their own."""
+    """Return the original error, which requests and urllib3 may have wrapped in other errors."""
     while isinstance(error, (RequestException, HTTPError)):
         wrapped = (error.__cause__, *error.args)
         inner = next((part for part in wrapped if isinstance(part, Exception)), None)
@@ -177,9 +178,9 @@ def _words(root: BaseException) -> str:
     if isinstance(root, ssl.SSLCertVerificationError):
         return root.verify_message
     if isinstance(root, ssl.SSLError):
-        # Some of these come from Python itself, not from OpenSSL, and may have no `reason`.
+        # Some SSLErrors come from Python itself, not from OpenSSL, and may have no `reason`.
         return str(getattr(root, "reason", None) or "").replace("_", " ").lower()
     if isinstance(root, OSError) and root.strerror:
         return root.strerror
-    # The messages of errors from requests and urllib3 quote the URL, which may contain a token.
+    # Error messages from requests and urllib3 quote the URL, which may contain a token.
     return "" if isinstance(root, (RequestException, HTTPError)) else str(root)

@@ -1,9 +1,9 @@
 """Prevent server-side request forgery: restrict the addresses that webhooks may reach.
 
 Webhooks may reach public addresses and the networks that the operator allows. `check_url` checks a
-URL's text when it is saved, so that the user learns of errors immediately. It does not stop DNS
-rebinding, where a name later resolves to another address. `judge` stops it: on every attempt, the
-transport calls `judge` with every address that the host's name resolves to.
+URL's text when it is saved, so that the user learns of errors immediately. This check cannot stop
+DNS rebinding, in which a name later resolves to another address. Therefore, whenever a webhook is
+sent, the transport also calls `judge` with every address that the host's name resolves to.
 """
 
 import ipaddress
@@ -19,8 +19,8 @@ from config.outbound.deadline import Address
 from config.outbound.failures import AddressNotAllowed
 
 LONGEST_URL = 2_048  # characters
-# Networks that are never public. Which of them ipaddress treats as global depends on the Python
-# version.
+# Networks that are never public. In some versions of Python, ipaddress treats some of them as
+# global.
 NOT_PUBLIC = tuple(
     ipaddress.ip_network(text)
     for text in (
@@ -63,10 +63,11 @@ def judge(address: Address) -> None:
 
 
 def check_url(url: str) -> None:
-    """Check that a URL is valid and allowed for webhooks. Raises ValueError naming the broken rule.
+    """Check that a URL is valid and allowed for webhooks.
 
-    A name that resolves to a forbidden address passes, because names are resolved only
-    when a webhook is sent. Specification: Events, rule 3.
+    Raises ValueError, whose text names the broken rule. A host name that resolves to a forbidden
+    address passes, because names are resolved only when a webhook is sent. Specification: Events,
+    rule 3.
     """
     _check_text(url)
     authority = re.split("[/?]", url[len("https://") :], maxsplit=1)[0]
@@ -131,7 +132,7 @@ def _check_text(url: str) -> None:
 
 
 def _host(url: str) -> str:
-    # Prepare the URL as for sending, so that the host checked here is the host contacted later.
+    # Prepare the URL in the same way as for sending, so that the host checked is the one contacted.
     prepared = PreparedRequest()
     try:
         prepared.prepare_url(url, None)
@@ -141,10 +142,10 @@ def _host(url: str) -> str:
 
 
 def _shown_address(host: str) -> Address | None:
-    """Parse a host that is an address, in any notation. Returns None for a name.
+    """Parse a host that is an IP address in any notation. Returns None for a name.
 
-    Treats localhost as 127.0.0.1, and resolves no other names. Raises ValueError if the address is
-    malformed.
+    Treats localhost as 127.0.0.1, and does not resolve other names. Raises ValueError if the
+    address is malformed.
     """
     bare = host.rstrip(".")
     if LOCAL_NAME.fullmatch(bare):

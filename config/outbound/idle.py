@@ -1,4 +1,4 @@
-"""Idle connections, kept for the next request, with one limit for all hosts together."""
+"""Keep idle connections for later requests, with one limit for all hosts together."""
 
 import threading
 import time
@@ -15,10 +15,11 @@ LOOK = 5.0  # seconds between searches for connections that have been idle for t
 
 
 class IdleConnections:
-    """Up to `most` idle connections, for all hosts together; safe to use from many threads.
+    """Keeps up to `most` idle connections for all hosts together. Threads may share an instance.
 
-    Beyond that number, the connection that has been idle the longest is closed. A thread, which
-    runs only while connections are kept, closes those that have been idle for IDLE_SECONDS.
+    If there are more, the connection that has been idle the longest is closed. A background thread
+    closes connections that have been idle for IDLE_SECONDS. It runs only while there are idle
+    connections.
     """
 
     def __init__(self, most: int) -> None:
@@ -30,7 +31,7 @@ class IdleConnections:
         self.watched = False
 
     def take(self, host: Host) -> HTTPConnection | None:
-        """Remove and return the host's most recently used connection; None if there is none."""
+        """Remove and return the host's most recently used connection, if it has one."""
         with self.lock:
             old = self._remove_old()
             found = self._remove(host, -1) if host in self.of_host else None
@@ -63,7 +64,7 @@ class IdleConnections:
         return connection
 
     def _remove_old(self) -> list[HTTPConnection]:
-        """Remove the connections that must not be kept; the caller closes them."""
+        """Remove connections that must not be kept, and return them for the caller to close."""
         most = 0 if self.closed.is_set() else self.most
         before, removed = time.monotonic() - IDLE_SECONDS, []
         while self.since:

@@ -1,7 +1,7 @@
 """Cut off network steps that ignore their timeout.
 
 Under TLS, a socket's timeout is not enough. OpenSSL reads one record after another until a record
-holds data, and Python applies the timeout only when OpenSSL has to wait. So a peer that sends a
+contains data, and Python applies the timeout only when OpenSSL has to wait. A peer that sends a
 flood of other records, such as session tickets, could keep a thread and a CPU busy forever. A
 watching thread therefore ends the connection of a step that runs past its deadline.
 """
@@ -12,28 +12,28 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-GRACE = 0.25  # seconds after the deadline, within which a step that obeys its timeout has ended
+GRACE = 0.25  # seconds by which a step may exceed its deadline before it is cut off
 LOOK = 0.25  # seconds between searches for overdue steps
 PIECE_BYTES = 256 * 1024  # received bytes are discarded in pieces of this size
 
 
 class Steps:
-    """The steps that are under way, in all threads. A socket is in at most one step at a time.
+    """The steps that are under way in all threads. A socket is in at most one step at a time.
 
     The watching thread runs only while there are steps.
     """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.ends: dict[socket.socket, float] = {}  # when each step is cut off (monotonic)
+        self.ends: dict[socket.socket, float] = {}  # when to cut off each step (monotonic clock)
         self.watcher: threading.Thread | None = None
 
     @contextmanager
     def watched(self, sock: socket.socket, seconds: float) -> Iterator[None]:
-        """End the connection if the block takes much longer, and then raise TimeoutError."""
+        """Cut off the connection and raise TimeoutError if the block takes `seconds` plus GRACE."""
         with self.lock:
             self.ends[sock] = time.monotonic() + seconds + GRACE
-            # After a fork, or if memory ran out, the thread has ended without a trace.
+            # The thread may have ended unnoticed, after a fork or because memory ran out.
             if self.watcher is None or not self.watcher.is_alive():
                 self._start_watch()
         try:
@@ -54,8 +54,8 @@ class Steps:
         watching = True
         while watching:
             time.sleep(LOOK)
-            # A step ends only with the lock, so the sockets in `ends` are still open. Otherwise,
-            # another connection could have the same descriptor by now.
+            # No step can end while this thread holds the lock, so the sockets in `ends` stay open.
+            # Otherwise, the descriptor of a closed socket could belong to another connection.
             with self.lock:
                 now = time.monotonic()
                 for sock in [sock for sock, end in self.ends.items() if end < now]:
@@ -66,11 +66,11 @@ class Steps:
 
 
 def _cut_off(sock: socket.socket) -> None:
-    """End a connection that another thread is using, and discard what has been received.
+    """End a connection that another thread is using, and discard the data it has received.
 
-    Otherwise, OpenSSL would first read all of it, which can take seconds.
+    If the data were not discarded, OpenSSL would first read all of it, which can take seconds.
     """
-    # The base class's methods, because those of a TLS socket would also change the TLS state
+    # Call the base class's methods, because those of a TLS socket would change the TLS state, too.
     with suppress(OSError):  # the peer has already reset the connection
         socket.socket.shutdown(sock, socket.SHUT_RDWR)
     with suppress(OSError):

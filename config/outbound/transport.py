@@ -1,7 +1,7 @@
-"""HTTP with `requests` under one total deadline, for webhooks and for model clients.
+"""Send HTTP requests for webhooks and model clients, each within a total deadline.
 
-A session with a `judge` prevents DNS rebinding, a route to server-side request forgery. Before
-every request, `judge` checks the addresses that the host's name resolves to, and the session
+A session with a `judge` prevents DNS rebinding, which can lead to server-side request forgery.
+Before every request, `judge` checks the addresses that the host's name resolves to, and the session
 connects only to one of them. The Host header, the TLS server name and the certificate check still
 use the name.
 """
@@ -35,16 +35,16 @@ from config.outbound.idle import IdleConnections
 
 Judge = Callable[[Address], None]
 
-KEPT = 1_024  # idle connections: two per worker thread, with the default WORKER_CONCURRENCY
-HOSTS = 1_024  # hosts whose connection settings urllib3 keeps; the settings are small
-# Seconds. If the peer closes a kept connection this soon after a request begins, the connection is
-# assumed to have gone stale before the request. (A round trip takes up to 0.3 s.)
+KEPT = 1_024  # maximum number of idle connections; two per worker thread by default
+HOSTS = 1_024  # maximum number of hosts whose connection settings urllib3 keeps
+# If the peer closes a kept connection within this many seconds after a request begins, the
+# connection is assumed to have gone stale before the request. (A round trip takes up to 0.3 s.)
 AT_ONCE = 0.5
-# Maximum bytes in the heads of a response and its interim responses together. Node's client
-# accepts 16 KiB.
+# Maximum total size in bytes of the heads of a response and its interim responses. For comparison,
+# Node's HTTP client accepts 16 KiB.
 HEAD_BYTES = 32 * 1024
-# Maximum bytes in the chunk sizes and trailers of a body together. A chunk size takes 3 to 6 bytes,
-# so a body may still have more than 40,000 chunks.
+# Maximum total length of a body's chunk-size lines and trailers, in bytes. A chunk-size line is
+# usually 3 to 6 bytes long, so this still allows more than 40,000 chunks.
 FRAMING_BYTES = 256 * 1024
 PIECE_BYTES = 16 * 1024
 
@@ -54,7 +54,10 @@ logging.getLogger("urllib3").setLevel(logging.ERROR)
 
 
 class LastRequest(threading.local):
-    """How this thread's last request was sent. The caller resets `repeated` before sending."""
+    """Records whether this thread's last request was sent again.
+
+    The caller resets `repeated` before sending.
+    """
 
     repeated = False  # whether the request was resent because the peer had closed the connection
 
@@ -63,14 +66,14 @@ last_request = LastRequest()
 
 
 class _Bounded:
-    """Wraps a connection's file, and limits the bytes that are read from it line by line."""
+    """Wraps a connection's file, and limits the total bytes that `readline` reads from it."""
 
-    # Any: the `fp` of a response, or another wrapper of it
+    # Any: a response's `fp`, or a wrapper around it
     def __init__(self, file: Any, most: int, what: str) -> None:
         self.file, self.most, self.left, self.what = file, most, most, what
 
     def __getattr__(self, name: str) -> Any:
-        """Delegate everything else to the file, including `read`: the body has no limit here."""
+        """Delegate everything else to the file. This includes `read`, as bodies are not limited."""
         return getattr(self.file, name)
 
     def readline(self, limit: int) -> bytes:
@@ -100,7 +103,7 @@ class _Head(_Bounded):
 
 
 class _Fields:
-    """Header lines that are read as a single line, because http.client accepts at most 100."""
+    """Header lines presented as a single line, because http.client accepts at most 100 lines."""
 
     def __init__(self, fields: bytes) -> None:
         self.pending = [fields]
@@ -110,12 +113,13 @@ class _Fields:
 
 
 class _Answer(http.client.HTTPResponse):
-    """The final response. Interim responses (100, 102, 103) are skipped; all heads are bounded.
+    """The final response. Interim responses (100, 102, 103) are skipped.
 
-    The chunk sizes and the trailers of a chunked body are bounded, too.
+    The total size of all heads is limited. In a chunked body, the total length of the chunk-size
+    lines and trailers is also limited.
     """
 
-    fp: Any  # typeshed says BufferedReader, which is wrapped here
+    fp: Any  # typeshed declares a BufferedReader; ours is wrapped
 
     def begin(self) -> None:
         file, self.fp = self.fp, _Head(self.fp, HEAD_BYTES, "response headers")
@@ -152,7 +156,10 @@ class _Connection(HTTPConnection):
     began = 0.0
 
     def aim(self, addresses: Addresses) -> None:
-        """Begin a request to these addresses. Closes a kept socket to any other address."""
+        """Prepare a request to one of these addresses.
+
+        Closes the kept socket if it is connected to any other address.
+        """
         self.began = time.monotonic()
         self.addresses = addresses
         if self.sock and self.peer not in addresses:
@@ -160,7 +167,7 @@ class _Connection(HTTPConnection):
         self.kept = self.sock
 
     def went_stale(self) -> bool:
-        """Return whether a kept socket was closed immediately, before a byte was received.
+        """Return whether a kept socket was closed soon after the request began, without a response.
 
         A peer that closes the socket later may have read the request and acted on it.
         """
@@ -191,7 +198,7 @@ class _Pool(HTTPConnectionPool):
     judge: Judge | None = None
     idle: IdleConnections
 
-    # Any: urllib3 types only its own connections
+    # Any: urllib3's types exclude our connections
     def _get_conn(self, timeout: float | None = None) -> Any:
         """Return an idle connection, or a new one."""
         connection = self.idle.take((self.scheme, self.host, self.port))
@@ -206,18 +213,18 @@ class _Pool(HTTPConnectionPool):
         if conn and conn.sock:
             self.idle.put((self.scheme, self.host, self.port), conn)
 
-    def _validate_conn(self, conn: Any) -> None:  # Any: urllib3 types only its own connections
-        """Look up the host, check every address, and connect unless a kept socket can be reused."""
-        addresses = look_up(conn._dns_host)  # the name with its trailing dot; `host` has none
+    def _validate_conn(self, conn: Any) -> None:  # Any: urllib3's types exclude our connections
+        """Look up the host and check every address. Connects if no kept socket can be reused."""
+        addresses = look_up(conn._dns_host)  # unlike `host`, includes any trailing dot
         if self.judge is not None:
             for address in addresses:
                 self.judge(address)
         conn.aim(addresses)
         if conn.is_closed:
-            conn.connect()  # otherwise, urllib3 would connect while sending and ignore a reset
+            conn.connect()  # if urllib3 connected while sending, it would ignore a reset
         super()._validate_conn(conn)
 
-    # Any: this override passes on a dozen of urllib3's arguments
+    # Any: a dozen arguments, which are passed on unchanged
     def _make_request(self, conn: Any, *args: Any, **kwargs: Any) -> Any:
         """Send a request, and send it again if the peer had already closed the kept socket."""
         try:
@@ -237,7 +244,7 @@ class _TlsPool(_Pool, HTTPSConnectionPool):
 
 
 class _Pools(PoolManager):
-    # Any: as in the base class
+    # Any: the options of the base class
     def __init__(self, *, judge: Judge | None, idle: IdleConnections, **options: Any) -> None:
         super().__init__(**options)
         self.judge, self.idle = judge, idle
@@ -291,10 +298,10 @@ def session(
     """Create a session whose requests obey the deadline set by `config.outbound.deadline.within`.
 
     `judge` is called with every address of the host, and raises AddressNotAllowed to refuse one.
-    `ca_bundle` is a path; None means the system's certificates. The session keeps at most `kept`
-    idle connections for each scheme, for all hosts together. Requests in progress are not limited.
-    The session ignores proxy variables and netrc, keeps no cookies and follows no redirects. Send
-    with `stream=True` and read with `pieces`.
+    `ca_bundle` is a path; None means the system's certificates. For each scheme, the session keeps
+    at most `kept` idle connections across all hosts. Requests in progress are not limited. The
+    session ignores proxy variables and netrc, keeps no cookies and follows no redirects. Send
+    requests with `stream=True`, and read the response bodies with `pieces`.
     """
     context = ssl.create_default_context(cafile=ca_bundle)
     context.minimum_version = ssl.TLSVersion.TLSv1_2

@@ -1,4 +1,4 @@
-"""Small bodies, received without a task in the event loop.
+"""Receive small request bodies without running a task in the event loop.
 
 A task would wake the event loop's thread three times: when the request begins, when its body has
 arrived, and when it has been answered.
@@ -17,7 +17,7 @@ from granian._granian import RSGIProtocolClosed as ProtocolClosed
 from config.runtime.shortcut import Watcher
 from config.runtime.stalled_clients import begin_stop
 
-LOOK = 1.0  # seconds between checks for bodies that are late
+LOOK = 1.0  # seconds between checks for late bodies
 
 
 class AtOnce:
@@ -33,7 +33,7 @@ class AtOnce:
 class Loop(asyncio.SelectorEventLoop):
     """An event loop that runs an AtOnce callback immediately, in the thread that schedules it."""
 
-    # Any: the stubs require a Handle, which nothing needs for a callback that has already run
+    # Any: the stubs require a Handle, but a callback that has already run does not need one
     def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Any, *args: Any, context: Any = None
     ) -> Any:
@@ -42,11 +42,11 @@ class Loop(asyncio.SelectorEventLoop):
             return callback(*args)
         return super().call_soon_threadsafe(callback, *args, context=context)
 
-    # Any: the stubs tie the arguments' types to the callback's
+    # Any: the stubs derive the types of the arguments from the callback's type
     def add_signal_handler(  # type: ignore[override]
         self, sig: int, callback: Any, *args: Any
     ) -> None:
-        """Handle a signal. Granian handles only those that stop the process."""
+        """Handle a signal. Granian adds handlers only for signals that stop the process."""
 
         def stop() -> None:
             callback(*args)
@@ -71,14 +71,15 @@ class Arrivals:
 
     def __init__(self, arrived: Callable[[Watcher, bytes | None], None], *, timeout: float) -> None:
         self.arrived, self.timeout = arrived, timeout
-        # The requests and their deadlines (monotonic), by granian's future, earliest deadline first
+        # Maps granian's futures to requests and their deadlines (on the monotonic clock). Earlier
+        # deadlines come first.
         self.pending: dict[Any, tuple[Watcher, float]] = {}
         self.watch: Future[None] | None = None
 
     def expect(self, watcher: Watcher) -> None:
         """Begin to receive a request's body. Must be called on the thread that takes requests.
 
-        Granian completes the future on the same thread, and so not before this method returns.
+        Granian completes the future on that thread, so it cannot do so before this method returns.
         """
         future = watcher.proto()
         if self.watch is None or self.watch.done():
@@ -87,14 +88,14 @@ class Arrivals:
         future.add_done_callback(AtOnce(self.complete))
 
     def complete(self, future: Any) -> None:
-        """Pass on a body that has arrived, unless it was too late."""
+        """Pass on a body that has arrived, unless it arrived too late."""
         body = b""
         with suppress(ProtocolClosed, asyncio.CancelledError):
             body = future.result()
         self.end(future, body)
 
     def end(self, future: Any, body: bytes | None) -> None:
-        """End the wait for a body, if it has not ended yet."""
+        """End the wait for a body if it has not ended yet."""
         watcher, _ = self.pending.pop(future, (None, 0))
         if watcher:
             try:
@@ -103,11 +104,11 @@ class Arrivals:
                 watcher.err(error)  # logs the error and responds with a 500
 
     async def refuse_late(self) -> None:
-        """Stop waiting for late bodies, checking every LOOK seconds until the process ends."""
+        """Refuse late bodies, checking for them every LOOK seconds until the process ends."""
         while True:
             await asyncio.sleep(LOOK)
             now = time.monotonic()
-            # Unlike list(), copy() does not fail if another thread changes the dict meanwhile.
+            # Unlike list(), copy() does not fail if another thread is changing the dict.
             for future, (_, deadline) in self.pending.copy().items():
                 if deadline > now:
                     break

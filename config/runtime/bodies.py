@@ -1,4 +1,4 @@
-"""Bodies of requests, received on the event loop within bounds of time and memory."""
+"""Receive request bodies on the event loop, within limits on time and memory."""
 
 import asyncio
 from collections import Counter
@@ -17,16 +17,16 @@ from config.api.limits import Call
 
 HTTPProtocol = Any  # granian's RSGIHTTPProtocol
 
-DISCARDED = 8 * 1024 * 1024  # maximum bytes to read and discard beyond a body's limit
-SMALL = 16 * 1024  # bytes of each body that do not count toward HELD
-HELD = 64 * 1024 * 1024  # maximum bytes of all pending bodies together
-SHARE = HELD // 4  # maximum bytes of the pending bodies of one address
+DISCARDED = 8 * 1024 * 1024  # maximum number of bytes beyond a body's limit to read and discard
+SMALL = 16 * 1024  # number of bytes of each body that do not count toward HELD
+HELD = 64 * 1024 * 1024  # maximum total size of all pending bodies, in bytes
+SHARE = HELD // 4  # maximum total size of one address's pending bodies, in bytes
 LATE = f"Not received within {settings.BODY_TIMEOUT:g} seconds"
 ENDED = "Ended before its declared length"
 
 
 class Room:
-    """Tracks the memory that bodies take. Needs no lock, because only the event loop uses it."""
+    """Tracks the memory used by bodies. Needs no lock, because only the event loop uses it."""
 
     def __init__(self) -> None:
         self.taken = 0
@@ -54,16 +54,16 @@ room = Room()
 class Body:
     """The part of a request's body that has been received."""
 
-    length: int  # as declared, or as received if that is more; can exceed len(kept)
+    length: int  # the declared or the received length, whichever is longer; can exceed len(kept)
     kept: bytearray = field(default_factory=bytearray)
-    complete: bool = True  # no part of the body is left unread on the connection
+    complete: bool = True  # whether the whole body has been read from the connection
     refusal: ApiError | None = None
-    address: str = ""  # of the client
+    address: str = ""  # the client's address
     charged: int = 0  # bytes reserved in `room`
     call: Call = field(default_factory=Call)  # kept if the request starts again in another thread
 
     def add(self, part: bytes) -> None:
-        """Append a part, and reserve memory once the body exceeds SMALL. Raises Unavailable."""
+        """Append a part, and reserve memory for everything beyond SMALL. Raises Unavailable."""
         self.kept += part
         beyond = len(self.kept) - SMALL - self.charged
         if beyond > 0:
@@ -71,20 +71,20 @@ class Body:
             self.charged += beyond
 
     def refuse(self, error: ApiError) -> None:
-        """Drop what was received and record the error. The response closes the connection."""
+        """Discard what was received and record the error. The response closes the connection."""
         self.kept.clear()
         self.release()
         self.complete, self.refusal = False, error
 
     def release(self) -> None:
         """Free the memory reserved for this body."""
-        if self.charged:  # always 0 for a small body, which is refused on another thread
+        if self.charged:  # always 0 for small bodies, which other threads may release
             room.release(self.charged, self.address)
             self.charged = 0
 
 
 def has_body(scope: Scope) -> bool:
-    """Return whether a request announces a body."""
+    """Return whether a request's headers declare a body."""
     return "content-length" in scope.headers or "transfer-encoding" in scope.headers
 
 
@@ -102,7 +102,7 @@ async def whole(protocol: HTTPProtocol) -> AsyncIterator[bytes]:
 async def receive(scope: Scope, protocol: HTTPProtocol, address: str) -> Body:
     """Receive a request's body, up to its bound and within BODY_TIMEOUT.
 
-    The rest of a longer body is discarded, so that the connection can be reused. A body that
+    If the body is longer, the rest is discarded, so that the connection can be reused. A body that
     exceeds its bound by more than DISCARDED is not read to the end, and the connection is closed.
 
     Granian ends a chunked body with an empty part. If the client disconnects, or sends an invalid

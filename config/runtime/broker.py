@@ -1,4 +1,4 @@
-"""An in-process broker that does not poll, and quick reconnects to an external broker."""
+"""Provide an in-process broker that does not poll, and broker connections that retry quickly."""
 
 import threading
 from typing import Any
@@ -7,11 +7,11 @@ from celery.app.amqp import AMQP
 from kombu import Connection
 from kombu.transport import TRANSPORT_ALIASES, memory
 
-LOOK = 0.2  # maximum seconds that the consumer waits before it does its other work
+LOOK = 0.2  # maximum time that the consumer waits before doing other work, in seconds
 
 wake = threading.Event()  # set when a message arrives, or to interrupt the consumer's wait
 
-# Any, below: arguments that only Celery and kombu use.
+# In this file, Any stands for arguments that only Celery and kombu use.
 
 
 class WakingChannel(memory.Channel):
@@ -42,13 +42,13 @@ class WakingTransport(memory.Transport):
 
 
 TRANSPORT_ALIASES["waking"] = f"{__name__}:{WakingTransport.__name__}"
-# By name, because its module loads redis-py, a large library.
+# The class is given by name, because importing its module would load redis-py, a large library.
 IN_REDIS = "config.runtime.redis_broker:WritableTransport"
 TRANSPORT_ALIASES |= {"redis": IN_REDIS, "rediss": IN_REDIS}
 
 
 class QuickConnection(Connection):
-    """A connection that pauses for at most a second between attempts to reach a lost broker."""
+    """A connection that waits at most one second between attempts to reach the broker."""
 
     def ensure_connection(self, *args: Any, **options: Any) -> Any:
         """Retry until connected, waiting at most one second between attempts."""
@@ -57,6 +57,6 @@ class QuickConnection(Connection):
 
 
 class QuickAMQP(AMQP):
-    """Celery's messaging with quick reconnects."""
+    """Celery's messaging, with connections that retry quickly."""
 
     Connection = QuickConnection

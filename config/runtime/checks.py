@@ -1,4 +1,4 @@
-"""System checks for settings that are valid but that an operator should know about."""
+"""System checks that warn operators about settings that are valid but risky."""
 
 from typing import Any
 
@@ -15,8 +15,8 @@ def cache_is_shared(**_: Any) -> list[checks.CheckMessage]:
         return []
     return [
         checks.Warning(
-            "only one web process runs: "
-            "without a shared cache, each process would count limits separately",
+            "the service runs only one web process, "
+            "because without a shared cache each process would apply the limits separately",
             hint="set REDIS_URL so that all processes share the counters",
             id="config.W001",
         )

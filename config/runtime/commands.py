@@ -26,10 +26,11 @@ from config.runtime.context import Context, acting
 from config.runtime.logs import masked
 
 Item = TypeVar("Item")
-Records = Generator[dict[str, Any], None, None]  # Any: the values of a record
+Records = Generator[dict[str, Any], None, None]  # Any: a record's values can have any type
 STANDARD_INPUT = "-"
-# Only the cache checks run before a command. Most other system checks load all pages and routes,
-# and examine only the code, which is the same on every machine. `manage.py check` runs them.
+# Only the cache checks run before a command. Most other system checks are slow, because they load
+# all pages and routes, and are not needed here: they examine only the code, which is the same on
+# every machine. `manage.py check` runs them.
 CHECKS = [Tags.caches]
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that ask a command to stop
 
@@ -61,7 +62,7 @@ def positive(text: str) -> int:
 
 
 def secret_given(text: str | None) -> str | None:
-    """Return the secret, or read it from standard input if `text` is "-".
+    """Return `text`, or a secret read from standard input if `text` is "-".
 
     At a terminal, prompts for the secret without echoing it. Raises CommandError if the input is
     empty.
@@ -92,7 +93,7 @@ def find(rows: "QuerySet[Any]", **lookup: Any) -> Any:
     return found
 
 
-def in_words(value: Any) -> str:  # Any: a value of a record
+def in_words(value: Any) -> str:  # Any: a record's values can have any type
     """Format a record's value for display."""
     match value:
         case None:
@@ -133,14 +134,14 @@ def deferring_stops() -> Iterator[list[int]]:
 
 
 class RecordCommand(BaseCommand):
-    """A command that calls a service and prints what `run` returns or yields: one record or more.
+    """A command that calls a service and prints the records that `run` returns or yields.
 
-    A subclass implements `run`, and `arguments` if the command takes any. Without `--json`, each
-    record is printed as lines. With `--json`, the only output is one JSON object, or an array if
-    `prints_array` is true.
+    A subclass implements `run`, and also `arguments` if the command takes arguments. Without
+    `--json`, each record is printed as lines. With `--json`, the only output is one JSON object, or
+    an array if `prints_array` is true.
 
-    If a record contains a new secret, which cannot be shown later, `run` yields the record from
-    within `printed_before_commit`.
+    If a record contains a new secret, which cannot be shown later, `run` yields the record inside a
+    `printed_before_commit` block.
     """
 
     requires_system_checks = CHECKS
@@ -148,7 +149,7 @@ class RecordCommand(BaseCommand):
     stops: Sequence[int] = ()  # the signals that have asked the command to stop
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare the command's own arguments, and `--json`."""
+        """Declare the command's own arguments and `--json`."""
         self.arguments(parser)
         parser.add_argument("--json", action="store_true", help="print the record as JSON")
 
@@ -191,8 +192,9 @@ class RecordCommand(BaseCommand):
     def show_each(self, records: Records, *, as_json: bool) -> None:
         """Print each record as soon as `run` yields it.
 
-        With several records, a signal in STOPS takes effect after the record in progress. If the
-        command fails or is stopped, the output with `--json` is still a complete array.
+        If `prints_array` is true, a signal in STOPS takes effect only after the current record.
+        With `--json`, the output is therefore a valid array even if the command fails or is
+        stopped.
         """
         if not self.prints_array:
             for record in records:
@@ -217,9 +219,9 @@ class RecordCommand(BaseCommand):
     def printed_before_commit(self) -> Iterator[None]:
         """Open the transaction in which `run` stores a new secret and yields its record.
 
-        The transaction is committed once the record is printed, and rolled back if that fails. It
-        does not begin until the output can be written to, so that it holds no locks while the
-        reader of a pipe pauses.
+        The transaction is committed once the record is printed, and rolled back if printing fails.
+        The transaction begins only when the output can be written to, so that it holds no locks
+        while the reader of a pipe pauses.
         """
         with suppress(OSError, ValueError):  # the output has no usable file descriptor
             select.select([], [self.stdout], [])

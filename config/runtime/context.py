@@ -1,7 +1,7 @@
 """The context of the running request, command or task: its id, its caller and the acting person.
 
-Log lines, the access log, versions and the audit trail read the context. Each step that adds a fact
-replaces the context. A request's context is discarded when the request ends.
+Log lines, the access log, versions and the audit trail include facts from the context. Each step
+that adds a fact replaces the context. A request's context is discarded when the request ends.
 """
 
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from uuid import UUID
 
 
 class Context(NamedTuple):
-    """What is known so far about a request, command or task. Never contains a request's body.
+    """The facts known so far about a request, command or task.
 
-    A string is empty if its value is unknown.
+    A string is empty if its value is unknown. A context never contains a request's body.
     """
 
     request_id: str = ""
@@ -26,13 +26,13 @@ class Context(NamedTuple):
     via: str = "service"  # the source: "service", "admin", "API key cbk_…" or "command NAME"
 
 
-OWN_WORK = Context()  # when no request or command is running
+OWN_WORK = Context()  # the context when no request or command is running
 current: ContextVar[Context] = ContextVar("current", default=OWN_WORK)
 
 
 @contextmanager
 def acting(context: Context) -> Iterator[None]:
-    """Run the block in a context that later steps may replace, then restore the previous one."""
+    """Set the context for the block, and restore the previous context when the block ends."""
     token = current.set(context)
     try:
         yield

@@ -1,7 +1,7 @@
 """Django's debug error page, without the environment's secrets.
 
-Django hides settings by name. It still shows a driver's connection arguments, URLs that contain a
-password, and the environment if the web server passes it on.
+Django hides settings whose names suggest a secret. It still shows a driver's connection arguments,
+URLs that contain a password, and the environment if the web server passes it on.
 """
 
 import html
@@ -12,7 +12,7 @@ from django.conf import settings
 from django.utils.safestring import SafeString
 from django.views.debug import ExceptionReporter
 
-SHORTEST = 4  # characters; a shorter secret could be part of an ordinary word
+SHORTEST = 4  # minimum length of a masked secret; a shorter one could be part of an ordinary word
 
 
 class MaskingReporter(ExceptionReporter):
@@ -28,7 +28,7 @@ class MaskingReporter(ExceptionReporter):
 
 
 def secrets() -> Iterator[str]:
-    """Yield the environment's secrets, with passwords also in their URL-encoded form."""
+    """Yield the environment's secrets. Also yields passwords in URL-encoded form."""
     yield settings.SECRET_KEY
     yield from settings.ENCRYPTION_KEYS
     yield from settings.LLM_KEYS.values()

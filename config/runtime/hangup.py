@@ -1,15 +1,15 @@
-"""Handle SIGHUP, which a closed terminal sends: it stops the service, as SIGTERM does."""
+"""Stop the service on SIGHUP (sent when the terminal closes) in the same way as on SIGTERM."""
 
 import signal
 
-# Read before Celery or granian sets its own handler
+# This must be read before Celery or granian installs its own handler.
 UNDER_NOHUP = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 
 
 def stop_on_hangup() -> None:
-    """Make SIGHUP stop this worker as SIGTERM does, unless nohup has made it ignored.
+    """Make SIGHUP stop this worker as SIGTERM does, unless the worker runs under nohup.
 
-    With Celery's own handler, the worker would try to restart itself, and fail.
+    Celery's own handler would try to restart the worker, and fail.
     """
     term = signal.getsignal(signal.SIGTERM)
     signal.signal(signal.SIGHUP, signal.SIG_IGN if UNDER_NOHUP else term)

@@ -17,12 +17,12 @@ from config.database import upgrades
 from config.database.connections import release_connection
 from config.database.postgresql.outage import outage
 
-NOTICED_WITHIN = 0.8  # seconds within which a database outage must be detected
+NOTICED_WITHIN = 0.8  # maximum time to detect a database outage, in seconds
 
 UNAVAILABLE = "unavailable"
-WRITE_EVERY = 1.0  # seconds for which the result of a successful test write is reused
+WRITE_EVERY = 1.0  # minimum time from a successful test write to the next one, in seconds
 BUSY_SECONDS = 0.3
-LEAST_FREE = 1024 * 1024  # free bytes on the disk; with fewer, the next message may not fit
+LEAST_FREE = 1024 * 1024  # minimum free disk space, in bytes; enough for the next message
 PAGE = 8192  # bytes
 
 _wrote_at = float("-inf")
@@ -49,7 +49,7 @@ def database_state() -> str:
 
 
 def takes_writes() -> bool:
-    """Return whether the database accepts writes, by writing to it.
+    """Write to the database, and return whether it accepts writes.
 
     Anyone may call the probe as often as they like, so the result of a successful write is reused
     for WRITE_EVERY seconds. After a failed write, the next probe tries again.
@@ -69,7 +69,7 @@ def write_to_server() -> None:
     """Update a row without changing it, and write LEAST_FREE bytes to a temporary file.
 
     Raises DatabaseError on a standby, in a read-only session or on a full disk. On a full disk, the
-    update alone often succeeds, because the new version of the row still fits into its page.
+    update by itself often succeeds, because the new version of the row still fits into its page.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
@@ -88,9 +88,9 @@ def write_to_server() -> None:
 def write_to_file() -> None:
     """Increment the embedded database's unused `user_version`.
 
-    An update that leaves a row unchanged, as in `write_to_server`, would make SQLite write nothing.
-    If another process is writing, this function does not write, because the database evidently
-    accepts writes. Raises sqlite3.Error, or OSError if the disk is full.
+    The update in `write_to_server` leaves a row unchanged, so SQLite would write nothing for it. If
+    another process is writing, this function does not write, because the database evidently accepts
+    writes. Raises sqlite3.Error, or OSError if the disk is full.
     """
     path = connection.settings_dict["NAME"]
     if shutil.disk_usage(Path(path).parent).free < LEAST_FREE:
@@ -105,7 +105,7 @@ def write_to_file() -> None:
 
 
 def broker_answers() -> bool:
-    """Return whether the broker accepts messages. Without Redis, it is in-process and always does.
+    """Return whether the broker accepts messages. The in-process broker always does.
 
     A replica, or a Redis server whose memory or disk is full, answers but refuses writes.
     """

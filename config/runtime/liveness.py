@@ -2,7 +2,8 @@
 
 With PostgreSQL, the lock is a session-level advisory lock on a dedicated connection. In a
 machine-bound installation (without PostgreSQL or without Redis), it is a lock on a file, which also
-keeps out a second worker. With PostgreSQL but without Redis, a worker holds both locks.
+prevents a second worker from starting. With PostgreSQL but without Redis, a worker holds both
+locks.
 """
 
 import secrets
@@ -19,9 +20,10 @@ from config.database.postgresql.outage import ATTEMPT, outage
 from config.runtime.state import is_locked, locked
 
 ME = str(secrets.randbelow(2**31 - 2) + 1)  # identifies this process; fits PostgreSQL's int4 keys
-# A worker declares others dead only after it has held its own lock for this many seconds, because
-# the others may still be about to take theirs. After a restart of the database, a worker that is
-# suspended or short of CPU time may need several seconds to take its lock again.
+# A worker declares other workers dead only after it has held its own lock for this many seconds,
+# because they may not have taken their own locks yet. The second value applies once a connection
+# has been lost: after a restart of the database, a worker that is suspended or short of CPU time
+# may need several seconds to take its lock again.
 PATIENCE, PATIENCE_AFTER_LOSS = 2.0, 6.0
 NAMESPACE = 0x77656268  # the first key of our advisory locks
 HELD = """FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = %s
@@ -33,8 +35,8 @@ class AnotherWorker(Exception):
 
     def __init__(self) -> None:
         super().__init__(
-            f"a worker is already running on {settings.STATE_DIR}: stop it first, or set "
-            "DATABASE_URL and REDIS_URL, which allow several"
+            f"another worker is already using {settings.STATE_DIR}: stop it first, or set "
+            "DATABASE_URL and REDIS_URL to allow several workers"
         )
 
 
@@ -55,7 +57,7 @@ class FileLife:
     """The only worker of an installation. While it holds the lock, every other worker is dead."""
 
     def __init__(self) -> None:
-        # Any: an open file, or None before the lock is held
+        # Any: the open lock file, or None until `hold` has locked it
         self.file: Any = None
 
     def hold(self) -> None:
@@ -81,10 +83,10 @@ class DatabaseLife:
         self.since, self.patience = 0.0, PATIENCE
 
     def hold(self) -> None:
-        """Lock this worker's key, on a new connection if the old one was lost.
+        """Lock this worker's key. Uses a new connection if the old one was lost.
 
-        If the database can no longer be reached, this marks it as down, so that nothing else waits
-        for it.
+        If the database can no longer be reached, marks it as down, so that nothing else waits for
+        it.
         """
         if self.own:
             with suppress(psycopg.Error):

@@ -21,25 +21,25 @@ SECRETS = re.compile(
     re.IGNORECASE,
 )
 # Every match contains one of these strings, so the regular expression runs only if one of them is
-# found. Searching for them takes a twentieth of the time that the regular expression takes.
+# found. This search takes one twentieth of the time that the regular expression would take.
 MARKS = ("cbk_", "bearer", "token", "authorization", "secret", "password", "key", "://")
-logging._srcfile = None  # the documented way to skip finding the caller of each log call
+logging._srcfile = None  # the documented way to turn off the lookup of each log call's source line
 logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
 
 encode = json.JSONEncoder(ensure_ascii=False).encode
 ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {
     *("message", "asctime", "request_id", "facts", "bounded"),
-    *("request", "status_code"),  # attributes that Django adds; the access log has both
+    *("request", "status_code"),  # added by Django; the access log contains both facts
 }
 COLORS = re.compile(r"\x1b\[[0-9;]*m")
-LONGEST = 10_000  # characters of a record's text, which can quote a header of any length
+LONGEST = 10_000  # maximum length of a record's text, which can quote a header of any length
 
 
 def masked(text: str, most: int | None = None) -> str:
     """Replace everything that looks like a secret with asterisks.
 
-    With `most`, the text is first cut to this many characters. A secret that the cut splits is
-    masked, too, except for a URL's password that ends more than `most` characters after the cut.
+    If `most` is given, the text is also cut to that many characters. A secret that crosses the cut
+    is still masked, unless it is a password in a URL and ends more than `most` characters later.
     """
     searched = text if most is None else text[: 2 * most]
     folded = searched.casefold()
@@ -65,7 +65,7 @@ class RequestFilter(logging.Filter):
 
 
 class UnavailableFilter(logging.Filter):
-    """Let through at most one access log line about a 503 response per second."""
+    """Let through at most one access log line per second about 503 responses."""
 
     next_at = 0.0
 
@@ -79,9 +79,10 @@ class UnavailableFilter(logging.Filter):
 
 
 class ToldFilter(logging.Filter):
-    """Drop Django's lines that repeat the access log: those about a 503 or without a stack trace.
+    """Drop Django's lines that repeat the access log.
 
-    Django writes most of them after the request has ended, so they contain no request id.
+    These lines are about a 503 response or have no stack trace. Django writes most of them after
+    the request has ended, so they contain no request id.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -91,11 +92,11 @@ class ToldFilter(logging.Filter):
 class BoundFilter(logging.Filter):
     """Let through a few of the lines that any client can trigger, and sum up the rest in one line.
 
-    These are the records marked as `bounded`, and records about requests that Django refuses, for
-    example because of an unknown Host header.
+    Any client can trigger records marked as `bounded`, and records about requests that Django
+    refuses, for example because of an unknown Host header.
     """
 
-    MOST, WINDOW = 10, 10.0  # maximum lines of a kind in a window; a window's length in seconds
+    MOST, WINDOW = 10, 10.0  # limit on lines of each kind per window; window length in seconds
 
     def __init__(self) -> None:
         super().__init__()
@@ -116,7 +117,7 @@ class BoundFilter(logging.Filter):
             timer.daemon = True
             try:
                 timer.start()
-            except RuntimeError:  # no thread can be started; the next log line tries again
+            except RuntimeError:  # no thread can be started; try again with the next log line
                 with self.lock:
                     del self.seen[kind]
         return seen <= self.MOST
@@ -179,7 +180,7 @@ class LogStream:
         return len(text)
 
     def flush(self) -> None:
-        """Do nothing: each string is logged immediately."""
+        """Do nothing, because each string is logged immediately."""
 
 
 LOGGING: dict[str, Any] = {
@@ -206,7 +207,7 @@ LOGGING: dict[str, Any] = {
         "django.request": {"filters": ["told"]},
         "django.server": {"handlers": [], "propagate": True},
         "urllib3": {"level": "ERROR"},  # its warnings quote whole URLs
-        "psycopg.pool": {"level": "ERROR"},  # warns on every attempt while the database is down
+        "psycopg.pool": {"level": "ERROR"},  # warns about each failed attempt to connect
         "celery": {"level": "WARNING"},
         "kombu": {"level": "WARNING"},
     },

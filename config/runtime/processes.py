@@ -1,4 +1,4 @@
-"""Start web and worker as separate processes, watch them, and stop them together."""
+"""Start the web server and the worker as separate processes, watch them, and stop them together."""
 
 import ctypes
 import logging
@@ -26,24 +26,24 @@ from django.conf import settings
 from config.runtime.state import locked, make_private
 
 LOOK = 0.25  # seconds between checks that a web server process's parent is alive
-STOP_BEYOND = 10.0  # seconds that stopping may take after the longest wait for a network peer
-STOPPED_AFTER = 2.0  # further seconds until the remaining processes are killed
-KILL_TIMEOUT_MOST = 1800  # seconds; granian accepts no more
+STOP_BEYOND = 10.0  # seconds allowed for stopping, beyond the longest network timeout
+STOPPED_AFTER = 2.0  # additional seconds before the remaining processes are killed
+KILL_TIMEOUT_MOST = 1800  # the longest kill timeout that granian accepts, in seconds
 PR_SET_PDEATHSIG = 1
-# Maximum number of connections per web process. It is high because slow clients hold connections,
-# and a connection occupies neither a thread nor a database connection. An idle connection is closed
-# after 30 s.
+# Maximum number of connections per web process. It is high because slow clients keep their
+# connections open for a long time, and because a connection occupies neither a thread nor a
+# database connection. An idle connection is closed after 30 s.
 CONNECTIONS = 8192
 
 logger = logging.getLogger(__name__)
 
 
 class CannotStart(Exception):
-    """Raised if a process cannot start or has exited. The message explains why or what to do."""
+    """Raised if a process cannot start or has exited. The message states the cause or a remedy."""
 
 
 def grace() -> int:
-    """Return the seconds allowed for web and the worker to finish their work when they stop.
+    """Return how many seconds the web server and the worker may take to finish their work.
 
     compose.yaml and docs/deployment.md allow a little more time.
     """
@@ -53,8 +53,8 @@ def grace() -> int:
 def web_command() -> list[str]:
     """Return the web server's command line.
 
-    In a machine-bound installation (without PostgreSQL or without Redis), web is a single process,
-    whose threads share the counters.
+    In a machine-bound installation (without PostgreSQL or without Redis), the web server has a
+    single process, so that the counters of the rate limits can be kept in its memory.
     """
     workers = 1 if settings.MACHINE_BOUND else settings.WEB_WORKERS or os.cpu_count() or 1
     return [
@@ -78,7 +78,10 @@ def web_command() -> list[str]:
 
 
 def worker_command() -> list[str]:
-    """Return the worker's command line. Threads suit deliveries, which wait for the network."""
+    """Return the worker's command line.
+
+    The worker uses a thread pool, because deliveries spend most of their time waiting.
+    """
     return [
         sys.executable,
         *("-W", "ignore:You're running the worker with superuser"),
@@ -104,7 +107,7 @@ def hold(name: str) -> IO[str]:
         file = locked(path)
     except BlockingIOError:
         raise CannotStart(
-            f"the service is already running on {settings.STATE_DIR} ({path.name} is held): "
+            f"another instance is already using {settings.STATE_DIR} ({path.name} is locked): "
             "stop it first, or set another STATE_DIR"
         ) from None
     except OSError as error:
@@ -114,7 +117,7 @@ def hold(name: str) -> IO[str]:
 
 
 def share_metrics() -> None:
-    """Create an empty folder in which the processes that `serve` starts share their metrics.
+    """Create an empty folder where the processes that `serve` starts share their metrics.
 
     The folder is named after the port, which no other `serve` can use. Without the folder, each
     process shows only its own metrics.
@@ -132,7 +135,7 @@ def share_metrics() -> None:
 
 
 def check_port() -> None:
-    """Check that web can listen on HOST and PORT. Raises CannotStart."""
+    """Check that the web server can listen on HOST and PORT. Raises CannotStart."""
     family = socket.AF_INET6 if ":" in settings.HOST else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -146,7 +149,7 @@ def check_port() -> None:
 
 
 def end_with_parent() -> None:
-    """Ask the kernel to end this process when its parent dies, even by SIGKILL (Linux only)."""
+    """Ask the kernel to end this process when its parent dies, even from SIGKILL (Linux only)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
@@ -154,8 +157,8 @@ def end_with_parent() -> None:
 def end_without_parent() -> None:
     """End this web server process when its parent dies, even if SIGKILL killed the parent.
 
-    Otherwise it would keep the port and share it with the next `serve`, so that some callers would
-    reach the old code.
+    Otherwise, the process would keep the port and share it with the next `serve`, and some callers
+    would reach the old code.
     """
     parent = multiprocessing.parent_process()
     if parent is None:
@@ -172,7 +175,7 @@ def end_without_parent() -> None:
 
 
 def raise_file_limit() -> None:
-    """Raise the limit on open files, for this process and its children, to the system's maximum."""
+    """Raise the open-file limit of this process and its children to the system's maximum."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):  # some systems report no limit but enforce one
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -203,7 +206,7 @@ class Family:
         return next((name for name, one in self.running.items() if one.poll() is not None), None)
 
     def stop(self) -> None:
-        """Ask all processes to stop, wait, and kill those that remain."""
+        """Ask all processes to stop, and kill those that have not stopped in time."""
         for process in self.running.values():
             if process.poll() is None:
                 process.terminate()
@@ -215,14 +218,14 @@ class Family:
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    # A killed process leaves its children behind, in its process group.
+    # The children of a killed process keep running in its process group.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def answers(url: str) -> bool:
-    """Return whether web answers its probe within a second."""
+    """Return whether the web server answers a health check within a second."""
     try:
         directly = build_opener(ProxyHandler({}))  # ignores the environment's proxies
         with directly.open(f"{url}/healthz", timeout=1) as answer:
@@ -232,7 +235,7 @@ def answers(url: str) -> bool:
 
 
 def wait_until(fact: Callable[[], bool], seconds: float) -> bool:
-    """Poll `fact` until it returns true. Returns False if it does not within `seconds`."""
+    """Poll `fact` until it returns true. Returns False if that takes more than `seconds`."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if fact():

@@ -1,4 +1,4 @@
-"""A connection to a broker in Redis that counts as lost while Redis refuses writes."""
+"""Treat the connection to a Redis broker as lost while Redis refuses writes."""
 
 from typing import Any
 
@@ -8,17 +8,17 @@ from kombu.transport import redis
 class WritableChannel(redis.Channel):
     """A channel to a Redis server that accepts writes.
 
-    kombu only checks whether Redis answers. But a worker cannot consume from a replica, or from a
-    server whose disk is full. It would reconnect at once, again and again.
+    kombu only checks whether Redis answers. However, a worker cannot consume from a replica or from
+    a server whose disk is full, so it would reconnect again and again without pausing.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:  # Any: arguments that kombu uses
-        """Open the channel. Raises an error of redis-py if Redis does not accept a test write."""
+        """Open the channel. Raises a redis-py error if Redis does not accept a test write."""
         try:
             super().__init__(*args, **options)
             self.client.set("check", "", px=1)
         except BaseException:
-            self.close()  # releases the channel's number: a long outage would use up all of them
+            self.close()  # frees the channel number, so that outages do not use up all of them
             raise
 
 

@@ -1,4 +1,4 @@
-"""A shortcut past granian's event loop, for requests that need not go through it."""
+"""Let requests that do not need granian's event loop bypass it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,9 +12,9 @@ def before_event_loop(take: Callable[[Watcher], bool]) -> None:
     """Call `take` with each request before granian passes the request to the event loop.
 
     `take` runs on the thread that takes requests from the network. It returns True if it has
-    answered the request, or will. Otherwise, granian passes the request to the event loop's thread.
-    Waking that thread and running a task there costs about a quarter of the CPU time of a short
-    request. Call this while granian loads the application.
+    answered the request or will answer it. Otherwise, granian passes the request to the event
+    loop's thread. Waking that thread and running a task there costs about a quarter of the CPU time
+    of a short request. Call this function while granian loads the application.
     """
     to_event_loop: Any = futures._cbsched_aioschedule
 
@@ -22,7 +22,7 @@ def before_event_loop(take: Callable[[Watcher], bool]) -> None:
         pass_on = to_event_loop(loop, context, call)
 
         def pass_on_unless_taken(watcher: Watcher) -> None:
-            # Granian does not expect an error here. If one escaped, this process would answer
+            # Granian does not expect an error here. If an error escaped, this process would answer
             # neither this request nor any later one.
             try:
                 if not take(watcher):

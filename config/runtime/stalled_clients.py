@@ -1,4 +1,4 @@
-"""Clients that do not read their responses, and so would hold their connections for good."""
+"""Close the connections of clients that do not read their responses."""
 
 import fcntl
 import os
@@ -15,22 +15,22 @@ from pathlib import Path
 
 from django.conf import settings
 
-LOOK = 2.0  # seconds without progress after which a connection is closed when the process stops
-# The position of the number of acknowledged bytes in Linux's struct tcp_info, and the size to read
+LOOK = 2.0  # seconds without progress after which a stopping process closes a connection
+# The offset of tcpi_bytes_acked in Linux's struct tcp_info, and the number of bytes to read
 BYTES_ACKED, TCP_INFO_SIZE = 120, 128
 
 
 def web_sockets() -> Iterator[socket.socket]:
-    """Yield this process's sockets on PORT: those that listen, and those of clients (Linux only).
+    """Yield this process's listening and client sockets on PORT (Linux only).
 
-    Each one is a duplicate, so it stays the same if the original is closed meanwhile.
+    Each socket is a duplicate, so it remains valid if the original is closed in the meantime.
     """
     if sys.platform != "linux":
         return
     for number in (int(entry.name) for entry in Path("/proc/self/fd").iterdir()):
         try:
             copy = os.dup(number)
-        except OSError:  # closed meanwhile
+        except OSError:  # closed in the meantime
             continue
         if not stat.S_ISSOCK(os.fstat(copy).st_mode):
             os.close(copy)
@@ -42,7 +42,7 @@ def web_sockets() -> Iterator[socket.socket]:
 
 
 def limit_stalls() -> None:
-    """Let the kernel close connections whose client accepts nothing for STALL_TIMEOUT.
+    """Let the kernel close a connection if its client accepts nothing for STALL_TIMEOUT.
 
     Accepted connections inherit this option from the listening socket.
     """
@@ -52,9 +52,10 @@ def limit_stalls() -> None:
 
 
 def progress_of(client: socket.socket) -> tuple[object, int] | None:
-    """Return a client's address and the number of bytes it has accepted; None if it has them all.
+    """Return a client's address and the number of bytes it has accepted.
 
-    Raises OSError if the socket is not connected.
+    Returns None if the client has accepted all bytes. Raises OSError if the socket is not
+    connected.
     """
     [unsent] = struct.unpack("i", fcntl.ioctl(client, termios.TIOCOUTQ, bytes(4)))
     known = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_SIZE)
@@ -63,13 +64,13 @@ def progress_of(client: socket.socket) -> tuple[object, int] | None:
 
 
 def close_stalled() -> None:
-    """Close each connection whose client accepts nothing between two looks, until the end."""
+    """Keep closing connections whose clients accept nothing for LOOK seconds."""
     before: set[tuple[object, int]] = set()
     while True:
         now = set()
         with suppress(OSError):  # too many files are open
             for client in web_sockets():
-                with suppress(OSError):  # it listens, or the client has disconnected
+                with suppress(OSError):  # a listening socket, or the client has disconnected
                     if progress := progress_of(client):
                         now.add(progress)
                         if progress in before:
@@ -79,6 +80,6 @@ def close_stalled() -> None:
 
 
 def begin_stop() -> None:
-    """Begin to close stalled connections. When it stops, granian waits for all connections."""
+    """Start closing stalled connections, because granian waits for them before it stops."""
     with suppress(RuntimeError):  # no thread can be started: granian waits until its kill timeout
         threading.Thread(target=close_stalled, name="stalled-clients", daemon=True).start()

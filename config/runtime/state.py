@@ -1,4 +1,4 @@
-"""An installation's state folder: its secrets, locks and database, closed to other users."""
+"""Keep an installation's secrets, locks and database in a folder that only its owner can access."""
 
 import fcntl
 import os
@@ -41,7 +41,10 @@ def private_file(path: Path) -> IO[str]:
 
 
 def locked(path: Path) -> IO[str]:
-    """Open a file and lock it until it is closed. Raises BlockingIOError if it is locked."""
+    """Open a file and lock it until it is closed.
+
+    Raises BlockingIOError if it is already locked.
+    """
     file = private_file(path)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -54,7 +57,7 @@ def locked(path: Path) -> IO[str]:
 def is_locked(path: Path) -> bool:
     """Return whether a process holds a file's lock.
 
-    Takes a shared lock for an instant. A process that tries to lock the file at that instant fails.
+    Takes a shared lock for an instant, during which no other process can lock the file.
     """
     try:
         with path.open() as file:
@@ -69,7 +72,7 @@ def is_locked(path: Path) -> bool:
 def kept_secret(
     folder: Path, name: str, make: Callable[[], str], *, check: Callable[[str], object] = str
 ) -> str:
-    """Read a secret from a file in the state folder, and create it on first use.
+    """Read a secret from a file in the state folder. The file is created on first use.
 
     Two processes that start at the same time agree on one value, because the complete file is
     linked into place atomically. Raises OSError if the file cannot be used, and ValueError if
@@ -99,8 +102,8 @@ def kept_secret(
 
 def _close(path: Path, mode: int) -> None:
     # SQLite may remove its auxiliary files at any time. On some container platforms, the folder
-    # belongs to another user, so its mode cannot be changed. The files that we create are private
-    # even then.
+    # belongs to another user, so its mode cannot be changed. Even then, the files that we create
+    # are private.
     with suppress(FileNotFoundError, PermissionError):
         if stat.S_IMODE(path.stat().st_mode) & 0o077:
             path.chmod(mode)

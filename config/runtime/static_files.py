@@ -1,4 +1,4 @@
-"""Static files with hashed names and compressed copies, created once per version of the files."""
+"""Collect each version of the static files once, under hashed names and with compressed copies."""
 
 import hashlib
 import logging
@@ -10,7 +10,7 @@ from django.core.management import call_command
 from whitenoise.compress import Compressor
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
-UNUSED = ["rest_framework", "swagger-ui-dist"]  # for pages that this service does not have
+UNUSED = ["rest_framework", "swagger-ui-dist"]  # files for pages that this service does not have
 # The source maps of minified scripts are large, and only developers load them.
 UNCOMPRESSED: tuple[str, ...] = (*Compressor.SKIP_COMPRESS_EXTENSIONS, "map")
 
@@ -27,12 +27,12 @@ def version(base_dir: Path) -> str:
 
 
 def is_collected(folder: Path) -> bool:
-    """Return whether a folder is complete. Its manifest is written last."""
+    """Return whether a folder contains the manifest, which is written last."""
     return (folder / "staticfiles.json").is_file()
 
 
 class Storage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # it has no types
-    """Gives files their hashed names, or their own names until they have been collected."""
+    """Gives files their hashed names, or their original names until they have been collected."""
 
     def stored_name(self, name: str) -> str:
         """Return the name under which a file is served."""

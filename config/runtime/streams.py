@@ -1,4 +1,4 @@
-"""The standard streams of a command: all of them are open, and failed output ends the command."""
+"""Open a command's missing standard streams, and end the command if it cannot write output."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ MODES = {"stdin": os.O_RDONLY, "stdout": os.O_RDONLY, "stderr": os.O_WRONLY}
 
 
 class Output(TextIOWrapper):
-    """Standard output that ends the process with a one-line message if writing fails."""
+    """A standard output stream that ends the process with a one-line message if writing fails."""
 
     def write(self, text: str) -> int:
         """Write text. Raises SystemExit if that fails."""
@@ -29,7 +29,7 @@ def reporting_failure() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        # Python flushes standard output when it exits. That must not fail again.
+        # Python flushes standard output again at exit. That second flush must not fail.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.close(nowhere)
@@ -38,17 +38,17 @@ def reporting_failure() -> Iterator[None]:
 
 
 def prepare() -> None:
-    """Open the standard streams that the process was started without, and report failed output.
+    """Open missing standard streams, and end the process if a write to standard output fails.
 
-    Otherwise, the next file that the process opens would take the place of a missing stream. A
-    missing standard output is opened for reading, as GNU tools do, so that a write to it fails
-    instead of silently losing a new secret.
+    If a stream stayed closed, the next file that the process opens would take its place. As in GNU
+    tools, a missing standard output is opened for reading, so that writes to it fail. Otherwise, a
+    command that prints a new secret could lose it silently.
     """
     for number, (name, mode) in enumerate(MODES.items()):
         try:
             os.fstat(number)
         except OSError:
-            opened = os.open(os.devnull, mode)  # gets the lowest free descriptor: `number`
+            opened = os.open(os.devnull, mode)  # gets the lowest free descriptor, which is `number`
             os.set_inheritable(opened, True)
             stream = os.fdopen(opened, "r" if name == "stdin" else "w", closefd=False)
             setattr(sys, name, stream)

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 class ThreadPool(ThreadPoolExecutor):
     """A ThreadPoolExecutor whose `submit` raises RuntimeError only if the task will never run.
 
-    The standard library's `submit` queues a task before it starts a thread. If that fails, it
-    raises RuntimeError, but the queued task still runs as soon as another thread is free.
+    The standard library's `submit` queues a task before it starts a thread. If the thread cannot be
+    started, `submit` raises RuntimeError, but the task still runs once another thread is free.
     """
 
     def _adjust_thread_count(self) -> None:

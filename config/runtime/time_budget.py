@@ -17,7 +17,7 @@ def begin() -> Callable[[], bool]:
 
 
 def run(steps: Iterable[Any]) -> bool:
-    """Take steps until none is left or the run must end, but always take the first one.
+    """Take one step, then more steps until the run must end or no steps are left.
 
     A row that another session has locked also ends the run. Returns True if all steps were taken
     before the run had to end.

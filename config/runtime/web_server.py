@@ -19,17 +19,17 @@ LOOK = 0.25  # seconds between wake-ups of the main thread
 
 
 class Interrupt(threading.Event):
-    """The event that the main thread waits for. Once `final`, it stays set.
+    """The event that the main thread waits for. Once `final` is true, the event stays set.
 
     Python runs signal handlers in the main thread, but the system may deliver a signal to another
     thread, for example after the process was suspended. If the main thread waited without a
-    timeout, nothing would then wake it, and the server would never stop.
+    timeout, such a signal would not wake it, and the server would never stop.
     """
 
     final = False
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait as Event does, but wake regularly, so that pending signals are handled."""
+        """Wait like Event, but wake up regularly, so that pending signals are handled."""
         if timeout is not None:
             return super().wait(timeout)
         while not super().wait(LOOK):
@@ -43,7 +43,7 @@ class Interrupt(threading.Event):
 
 
 class WebServer(MPServer):
-    """A granian server that stops no matter when the signal arrives."""
+    """A granian server that obeys a stop signal at any time."""
 
     main_loop_interrupt: Interrupt
 
@@ -64,21 +64,21 @@ class WebServer(MPServer):
         super().signal_handler_interrupt(*args, **options)  # type: ignore[no-untyped-call]
 
     def signal_handler_reload(self, *args: Any, **options: Any) -> None:
-        """Stop on SIGHUP too, unless nohup has made it ignored.
+        """Also stop on SIGHUP, unless the server runs under nohup.
 
-        Granian would restart its processes, and some requests would fail. A web process inherits
-        this handler and ignores the signal, because its server stops it.
+        Granian's own handler would restart the web processes, and some requests would fail. A web
+        process inherits this handler and ignores the signal, because the server will stop it.
         """
         if os.getpid() == self.pid and not UNDER_NOHUP:
             self.signal_handler_interrupt(*args, **options)
 
 
 def keep_signals_at_forks() -> None:
-    """Keep the signals that reach a web process right after it is forked.
+    """Make sure that no stop signal is lost while a web process is being forked.
 
-    Python discards signals that arrive before fork() has returned in the new process, and the
-    server would wait for that process until the kill timeout. Signals are therefore blocked during
-    a fork.
+    Python discards signals that arrive before fork() has returned in the new process. If a stop
+    signal were discarded, the server would wait for that process until the kill timeout. Stop
+    signals are therefore blocked during a fork.
     """
     stops = {signal.SIGINT, signal.SIGTERM}
 

@@ -24,20 +24,23 @@ logger = logging.getLogger(__name__)
 class WorkerThreads:
     """Starts tasks on the threads of a pool. Tasks wait while all threads are busy.
 
-    `pool` is Celery's pool, or any object with the same `apply_async(target, args)`. When a worker
-    stops, Celery's pool discards the waiting tasks.
+    `pool` is Celery's pool, or any object with the same method `apply_async(target, args)`. When a
+    worker stops, Celery's pool discards the waiting tasks.
     """
 
     def __init__(self, pool: Any) -> None:  # Any: Celery's pool
         self.pool = pool
-        # Each task that has not begun, with the function that releases its claim
+        # Maps each task that has not begun to the function that releases its claim
         self.waiting: dict[Callable[[], None], Callable[[], object]] = {}
 
     # Any: a task may take any arguments
     def start(
         self, task: "Task[Any, Any]", *args: str, release: Callable[[], object] = lambda: None
     ) -> None:
-        """Run a task as soon as a thread is free. `release` releases the task's claim."""
+        """Run a task as soon as a thread is free.
+
+        `release` is called instead if the worker stops first. It releases the task's claim.
+        """
         run = partial(carry_out, task, *args)
         self.waiting[run] = release
         try:
@@ -63,13 +66,13 @@ class WorkerThreads:
 def carry_out(task: "Task[Any, Any]", *args: str) -> None:
     """Run a task in this thread, then release the thread's database connection.
 
-    A locked row or an unexpected error is logged, and the claim is left to expire.
+    Logs a locked row or an unexpected error, and lets the task's claim expire.
     """
     BUSY.inc()
     try:
         with left_if_locked(task.name):
             task(*args)
-    except Exception:  # Celery's pool would drop the error
+    except Exception:  # Celery's pool would discard the error
         logger.exception("%s failed", task.name, extra={"bounded": True})
     finally:
         BUSY.dec()

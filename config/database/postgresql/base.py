@@ -18,14 +18,15 @@ from config.database.inline import MustWait, inline
 from config.database.postgresql.connection import Connection, Found
 from config.database.postgresql.outage import ATTEMPT, failure, outage
 
-# A request waits up to WAIT seconds for a connection from the pool, or for a response on it, and
-# then up to VERDICT seconds to find out whether the database is down. The total is less than two
-# seconds. VERDICT is long enough to connect on a busy machine, which can take most of a second.
+# A request waits up to WAIT seconds for a connection from the pool or for a response on that
+# connection. It then waits up to VERDICT seconds to find out whether the database is down. The
+# total is less than two seconds. VERDICT is long enough to connect on a busy machine, which can
+# take most of a second.
 WAIT = 0.5
 VERDICT = 1.4
 PATIENT_WAIT = 5.0  # replaces WAIT in a worker, because its pool is often busy
 LIFETIME = 600.0  # seconds for which the thread that takes requests keeps a connection
-RECENT = 0.05  # seconds for which the server counts as responsive after a response
+RECENT = 0.05  # for this many seconds after a response, the server counts as responsive
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -37,16 +38,16 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     stores_times_as_text = False
     joins_writes = True
-    waiting_writes: list[Any] | None = None  # for a `config.database.prepared.together` block
+    waiting_writes: list[Any] | None = None  # queued in a `config.database.prepared.together` block
     inline = False  # whether this wrapper's thread takes requests, and so must not wait
     released = False  # closed cleanly, so there is no state to reset
-    answered_at = 0.0  # when this process last released a working connection (monotonic)
+    answered_at = 0.0  # monotonic time when this process last released a working connection
 
     def get_connection_params(self) -> dict[str, Any]:
         """Return Django's parameters, with psycopg's own loader for times.
 
-        psycopg's loader is faster, because it is written in C and Django's in Python. It returns
-        times in the connection's time zone, which Django sets to UTC.
+        psycopg's loader is written in C, so it is faster than Django's loader, which is written in
+        Python. It returns times in the connection's time zone, which Django sets to UTC.
         """
         params: dict[str, Any] = super().get_connection_params()
         params["context"] = with_loaders_in_c(params["context"])
@@ -60,10 +61,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
             super()._set_autocommit(autocommit)  # type: ignore[misc] # the stubs lack it
 
     def create_cursor(self, name: str | None = None) -> Any:  # Any: psycopg's
-        """Create a cursor that keeps the connection's loaders. With a name, it is server-side."""
+        """Create a cursor that keeps the connection's loaders. A named cursor is server-side."""
         if self.inline:
             raise MustWait  # only prepared statements are known to be fast
-        kinds: Any = base  # Any: the stubs lack the arguments of base's cursors
+        kinds: Any = base  # Any: the stubs omit these cursors' arguments
         if name:
             held = self.connection.autocommit
             return kinds.ServerSideCursor(
@@ -72,25 +73,26 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return kinds.Cursor(self.connection)
 
     def ensure_connection(self) -> None:
-        """Connect if necessary. After a release, take a pooled connection without Django's setup.
+        """Connect if necessary. Skips Django's setup if the last connection was closed cleanly.
 
-        That setup checks the settings, resets the wrapper and sends a signal, which takes longer
-        than the pool.
+        The setup checks the settings, resets the wrapper and sends a signal, which takes longer
+        than getting a connection from the pool.
         """
         if self.connection is None and self.released and self.pool:
             self.released = False
             with self.wrap_database_errors:
                 self.connection = self.get_new_connection({})
-                self._set_autocommit(True)  # it is off if a transaction was abandoned
+                self._set_autocommit(True)  # autocommit is off if a transaction was abandoned
         else:
             super().ensure_connection()
 
     def run_prepared(
         self, sql: str, values: list[Any], *, reads: bool
     ) -> tuple[list[tuple[Any, ...]], int]:
-        """Run a statement without Django's cursor. Returns the rows read, and the row count.
+        """Run a statement without Django's cursor.
 
-        The server parses the statement only once per connection.
+        Returns the rows, and the number of rows read or changed. If PREPARED_STATEMENTS is on, the
+        server parses the statement only once per connection.
         """
         self.ensure_connection()
         self.validate_no_broken_transaction()
@@ -114,9 +116,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 psycopg.ClientCursor(self.connection).executemany(sql, rows)
 
     def run_later(self, sql: str, values: list[Any]) -> None:
-        """Run a statement in the same round trip as the next one or COMMIT. Discards its result.
+        """Run a statement in the same round trip as the next statement or COMMIT.
 
-        Without PREPARED_STATEMENTS, runs the statement immediately.
+        Discards the result. If PREPARED_STATEMENTS is off, runs the statement immediately.
         """
         if not settings.PREPARED_STATEMENTS:
             self.run_prepared(sql, values, reads=False)
@@ -128,14 +130,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _savepoint_rollback(self, savepoint: str) -> None:
         if self.connection:
-            self.connection.later.clear()  # waiting statements are newer than the savepoint
+            self.connection.later.clear()  # queued statements are newer than the savepoint
         super()._savepoint_rollback(savepoint)  # type: ignore[misc] # the stubs lack it
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:  # Any: psycopg's
-        """Take a live connection from the pool. Raises OperationalError if there is none.
+        """Take a live connection from the pool, or raise OperationalError.
 
-        The thread that takes requests uses the connection that another thread has offered, or
-        raises MustWait.
+        The thread that takes requests does not use the pool. It takes a connection that another
+        thread has offered, or raises MustWait if no connection is on offer.
         """
         self.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         if not self.pool:
@@ -149,10 +151,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
             outage.check()
             left = deadline - time.monotonic()
             try:
-                # Called repeatedly, because only a new call makes the pool try to connect again.
+                # Call getconn repeatedly: only a new call makes the pool try to connect again.
                 connection = self.pool.getconn(min(wait(), left))
             except PoolTimeout:
-                # The pool does not report why it has no connection, so connect without it.
+                # The pool does not report why it has no connection. Connect directly to find out.
                 limits = {"connect_timeout": ATTEMPT}
                 if not outage.watched and (error := failure(self.get_connection_params() | limits)):
                     raise error from None
@@ -170,9 +172,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 outage.find_out(self.get_connection_params(), within=within)
 
     def writing(self) -> AbstractContextManager[object]:
-        """Return a context manager for one write, which autocommits outside a transaction.
+        """Return a context manager for one write.
 
-        Raises MustWait on the thread that takes requests.
+        Outside a transaction, the write is autocommitted. Raises MustWait on the thread that takes
+        requests.
         """
         if self.inline:
             raise MustWait
@@ -181,8 +184,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def unspoiled(self, connection: Connection) -> bool:
         """Return whether a pooled connection is known to work, without a round trip.
 
-        True if the server responded to this process very recently and has not closed this
-        connection. The socket of a closed connection would be readable.
+        Returns True if the server responded to this process very recently and has not closed this
+        connection. If it had, the connection's socket would be readable.
         """
         recent = time.monotonic() - self.answered_at <= RECENT
         return recent and not connection.has_input()
@@ -191,7 +194,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.released = not (self.in_atomic_block or self.needs_rollback or self.errors_occurred)
         if self.connection is not None and self.connection.pgconn.status == ConnStatus.OK:
             DatabaseWrapper.answered_at = time.monotonic()
-            self.connection.later.clear()  # statements of an abandoned transaction
+            self.connection.later.clear()  # left over from an abandoned transaction
             if inline.wanted and self.can_spare() and inline.offer(self.connection):
                 return
         super()._close()  # type: ignore[misc] # the stubs lack it
@@ -218,7 +221,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             raise MustWait
 
     def close_if_unusable_or_obsolete(self) -> None:
-        """Keep an inline connection for LIFETIME, unless an error has occurred on it."""
+        """Close an inline connection if LIFETIME has passed or an error has occurred on it."""
         if not self.inline:
             super().close_if_unusable_or_obsolete()
         elif self.errors_occurred or time.monotonic() >= (self.close_at or 0):
@@ -241,7 +244,7 @@ def wait() -> float:
 def answers(connection: psycopg.Connection[Any]) -> bool:
     """Send an empty query on an idle connection, and return whether the server responds in time.
 
-    Each wait is bounded. psycopg's own calls would wait indefinitely for an unresponsive server.
+    Each wait has a time limit, whereas psycopg's own calls could wait indefinitely.
     """
     server, poll = connection.pgconn, select.poll()
     poll.register(server.socket, select.POLLIN)

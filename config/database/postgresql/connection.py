@@ -20,7 +20,7 @@ from psycopg.pq.abc import PGresult
 
 from config.database.inline import MustWait
 
-MOST = 500  # maximum number of statements that a connection prepares; others use a cursor
+MOST = 500  # maximum number of prepared statements per connection; further statements use a cursor
 OBSOLETE = (
     errors.FeatureNotSupported,
     errors.InvalidSqlStatementName,
@@ -28,9 +28,9 @@ OBSOLETE = (
 )
 MOST_PARAMETERS = 65_535  # PostgreSQL's own limit
 FORMATS = [PyFormat.AUTO] * MOST_PARAMETERS
-Named = tuple[str, tuple[int, ...] | None]  # a statement, and the types of its parameters
-Call = tuple[bytes, Sequence[Any], Sequence[Any]]  # a name, the parameters and their formats
-Found = tuple[list[tuple[Any, ...]], int]  # rows, and the number of rows read or changed
+Named = tuple[str, tuple[int, ...] | None]  # a statement and the types of its parameters
+Call = tuple[bytes, Sequence[Any], Sequence[Any]]  # a statement's name, parameters and formats
+Found = tuple[list[tuple[Any, ...]], int]  # the rows, and the number of rows read or changed
 ResultT = TypeVar("ResultT")
 
 
@@ -63,14 +63,15 @@ class Connection(psycopg.Connection[Any]):
         return polls
 
     def has_input(self) -> bool:
-        """Return whether the server has sent something on an idle connection, or has closed it."""
+        """Return whether the server has closed this idle connection or has sent data on it."""
         return bool(self.polls[select.POLLIN](0))
 
     def run(self, sql: str, values: list[Any], *, until: float | None = None) -> Found:
-        """Run a statement that the server parses only once per connection.
+        """Run a statement, which the server parses only once per connection.
 
-        Raises psycopg.Error. With `until`, a time on the monotonic clock, raises MustWait if the
-        server has not answered by then, if the connection fails, or if a cursor would be needed.
+        Raises psycopg.Error. `until` is a time on the monotonic clock. If it is given,
+        raises MustWait when the server does not answer by that time, when the connection fails, or
+        when the statement would need a cursor.
         """
         call = self.call(sql, values, until)
         if call is None:
@@ -90,7 +91,7 @@ class Connection(psycopg.Connection[Any]):
             return [], result.command_tuples or 0
         self.adapter.set_pgresult(result)
         rows = self.adapter.load_rows(0, result.ntuples, tuple)
-        self.adapter.set_pgresult(None)  # frees the memory of the result
+        self.adapter.set_pgresult(None)  # frees the result's memory
         return rows, len(rows)
 
     def run_many(self, sql: str, rows: list[list[Any]]) -> None:
@@ -104,8 +105,9 @@ class Connection(psycopg.Connection[Any]):
     def run_later(self, sql: str, values: list[Any]) -> None:
         """Run a statement in the same round trip as the next statement or COMMIT.
 
-        If it fails, the next statement or COMMIT raises its error. Outside a transaction, there
-        may be no next statement, so it runs immediately.
+        If the statement fails, the next statement or COMMIT raises the error. Outside a
+        transaction, the statement runs immediately, because there may be no next statement or
+        COMMIT.
         """
         call = None if self.autocommit else self.call(sql, values, None)
         if call is None:
@@ -114,9 +116,9 @@ class Connection(psycopg.Connection[Any]):
             self.later.append(call)
 
     def wait(self, gen: Generator[Any, Any, ResultT], *options: Any, **named: Any) -> ResultT:
-        """Run waiting statements before anything that psycopg itself does on the connection.
+        """Run the queued statements before psycopg itself uses the connection.
 
-        If the server accepts no writes, closes the connection, as `check` does.
+        Like `check`, closes the connection if the server accepts no writes.
         """
         if self.later:
             self.together([])
@@ -127,14 +129,14 @@ class Connection(psycopg.Connection[Any]):
             raise
 
     def commit(self) -> None:
-        """Commit in the same round trip as waiting statements. Raises psycopg.Error."""
+        """Commit in the same round trip as the queued statements. Raises psycopg.Error."""
         if self.later:
             self.together([], commits=True)
         else:
             super().commit()
 
     def rollback(self) -> None:
-        """Discard waiting statements and roll back. Raises psycopg.Error."""
+        """Discard the queued statements and roll back. Raises psycopg.Error."""
         self.later.clear()
         super().rollback()
 
@@ -147,7 +149,8 @@ class Connection(psycopg.Connection[Any]):
     def call(self, sql: str, values: list[Any], until: float | None) -> Call | None:
         """Prepare a statement if necessary, and convert its values.
 
-        Returns None if the statement is new and the connection has already prepared MOST others.
+        Returns None if the statement is new and the connection has already prepared MOST
+        statements.
         """
         dumped = self.adapter.dump_sequence(values, FORMATS[: len(values)])
         known = sql, self.adapter.types
@@ -168,8 +171,8 @@ class Connection(psycopg.Connection[Any]):
     ) -> list[PGresult]:
         """Run `later` and then `calls` in one round trip. Returns the results of `calls`.
 
-        BEGIN is sent first if necessary, and COMMIT last if `commits` is true. After an error, the
-        server skips the rest, including COMMIT.
+        Sends BEGIN first if necessary, and COMMIT last if `commits` is true. After an error, the
+        server skips the remaining statements, including COMMIT.
         """
         every, begins = [*self.later, *calls], self.begins
         self.later.clear()
@@ -209,7 +212,10 @@ class Connection(psycopg.Connection[Any]):
         return self.pgconn.get_result()
 
     def wait_for(self, events: int, until: float | None) -> None:
-        """Wait for the connection's socket, and read what arrives. Raises MustWait at `until`."""
+        """Wait until the socket is ready, and read the data that has arrived.
+
+        Raises MustWait if the socket is not ready by `until`.
+        """
         left = None if until is None else max(0.0, until - time.monotonic()) * 1000
         if not self.polls[events](left):
             raise MustWait
@@ -217,9 +223,9 @@ class Connection(psycopg.Connection[Any]):
 
     @contextmanager
     def closed_on_failure(self, until: float | None) -> Iterator[None]:
-        """Close the connection if the block fails, because results may still arrive.
+        """Close the connection if the block fails, because pending results may still arrive.
 
-        With `until`, a failure of the connection is raised as MustWait.
+        If `until` is given and the connection fails, raises MustWait.
         """
         try:
             yield
@@ -230,11 +236,11 @@ class Connection(psycopg.Connection[Any]):
             raise
 
     def check(self, result: PGresult) -> None:
-        """Raise the error that a statement's result reports.
+        """Raise the error that a statement's result reports, if any.
 
-        Closes the connection if its prepared statements are no longer valid, because a migration
-        has changed a column or a pooler has switched sessions. Also closes it if the server accepts
-        no writes: the next connection may lead to another server, or report an outage.
+        Closes the connection if its prepared statements are no longer valid: a migration may have
+        changed a column, or a pooler may have switched sessions. Also closes it if the server
+        accepts no writes, because a new connection may reach another server or detect an outage.
         """
         if result.status in (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK):
             return

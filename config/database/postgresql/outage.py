@@ -15,7 +15,7 @@ from psycopg import OperationalError
 from psycopg.errors import DiskFull, ReadOnlySqlTransaction
 
 ASK_AGAIN = 0.5  # seconds between attempts to connect while the database is down
-ATTEMPT = 2  # seconds for one attempt; psycopg's minimum
+ATTEMPT = 2  # timeout of each attempt, in seconds (psycopg's minimum)
 FULL = ("too many clients", "too many connections", "remaining connection slots")
 
 logger = logging.getLogger(__name__)
@@ -33,11 +33,11 @@ class Outage:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.watched = self.patient = self.under_way = False
-        self.verdict: threading.Event | None = None  # set when the first attempt ends
+        self.verdict: threading.Event | None = None  # set when the first attempt to connect ends
         self.lent: WeakSet[psycopg.Connection[Any]] = WeakSet()
 
     def watch(self, connection: psycopg.Connection[Any]) -> None:
-        """Remember a connection in use, so that an outage can interrupt the request using it."""
+        """Remember a connection that is in use, so that an outage can interrupt its request."""
         with self.lock:
             self.lent.add(connection)
 
@@ -47,7 +47,11 @@ class Outage:
             raise OperationalError("the database does not respond")
 
     def find_out(self, parameters: dict[str, Any], *, within: float) -> None:
-        """Raise OperationalError unless the database is found to be up within `within` seconds."""
+        """Find out whether the database is up, and raise OperationalError if it is not.
+
+        Also raises OperationalError if the database's state is still unknown after `within`
+        seconds.
+        """
         with self.lock:
             if (verdict := self.verdict) is None:
                 verdict = threading.Event()
@@ -55,7 +59,7 @@ class Outage:
                 given = (parameters | limit, verdict)
                 try:
                     threading.Thread(target=self.ask, args=given, daemon=True).start()
-                except RuntimeError as error:  # no thread can be started
+                except RuntimeError as error:  # the thread could not be started
                     raise OperationalError(str(error)) from error
                 self.verdict = verdict
         if not verdict.wait(within):
@@ -79,7 +83,7 @@ class Outage:
         verdict.set()
 
     def interrupt(self) -> None:
-        """Shut down the connections in use, whose requests are waiting for a dead server."""
+        """Shut down the connections in use, so that their requests stop waiting for the server."""
         with self.lock:
             connections = list(self.lent)
             self.lent.clear()
@@ -92,12 +96,12 @@ class Outage:
 
 
 def reason(error: BaseException) -> str:
-    """Return an error's message as one line. psycopg's messages contain no password."""
+    """Return an error's message as one line. Psycopg's error messages contain no passwords."""
     return " ".join(str(error).split())
 
 
 def failure(parameters: dict[str, Any]) -> Exception | None:
-    """Try to connect. Returns the error, or None if there was none."""
+    """Try to connect. Returns the error, or None on success."""
     try:
         psycopg.connect(**parameters).close()
     except (psycopg.Error, OSError) as error:
@@ -116,8 +120,8 @@ outage = Outage()
 def unavailable(error: BaseException | None) -> bool:
     """Return whether a Django error means that PostgreSQL cannot be used at the moment.
 
-    In that case, it is down, has no free connection, accepts no writes (like a standby), or its
-    disk is full.
+    This is the case if PostgreSQL is down, has no free connection, accepts no writes (as on a
+    standby) or has a full disk.
     """
     cause = error.__cause__ if isinstance(error, DatabaseError) else None
     if isinstance(cause, (ReadOnlySqlTransaction, DiskFull)):

@@ -14,7 +14,7 @@ from django.db.backends.sqlite3 import base, operations
 from config.database.inline import MustWait, inline
 from config.database.sqlite.write_queue import WriteQueue
 
-LONG = 10_000  # characters; a statement this long or longer is not cached
+LONG = 10_000  # length in characters; statements of this length or more are not cached
 WRITES = ("INSERT", "UPDATE", "DELETE", "REPLAC")  # first six letters of statements that write
 
 _queue = WriteQueue()  # one queue is enough, because there is only one database
@@ -45,12 +45,12 @@ def flag(value: int | None, *_: Any) -> bool | None:
 
 
 class DatabaseOperations(operations.DatabaseOperations):
-    """Django's operations, except that they convert the common types faster."""
+    """Django's operations, with faster conversion of the common types."""
 
     CONVERTERS = {"DateTimeField": timestamp, "UUIDField": identifier, "BooleanField": flag}
 
     def get_db_converters(self, expression: Any) -> list[Any]:
-        """Return the functions that convert the values of an expression from the database."""
+        """Return the functions that convert an expression's values after they are read."""
         fast = self.CONVERTERS.get(expression.output_field.get_internal_type())
         return [fast] if fast else super().get_db_converters(expression)
 
@@ -71,7 +71,10 @@ class Cursor(base.SQLiteCursorWrapper):
             self.database.release_write_lock()
 
     def executemany(self, query: str, param_list: Any) -> Any:
-        """Run a statement many times. Outside a transaction, the lock is acquired only once."""
+        """Run a statement many times.
+
+        A write outside a transaction acquires the write lock once for all runs.
+        """
         if not self._is_single_write(query):
             return super().executemany(query, param_list)
         self.database.acquire_write_lock()
@@ -93,7 +96,7 @@ class Cursor(base.SQLiteCursorWrapper):
 
 @lru_cache(512)
 def with_question_marks(query: str) -> str:
-    """Convert the placeholders of a statement with unnamed parameters."""
+    """Replace a statement's unnamed placeholders with question marks."""
     return base.FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%")
 
 
@@ -107,7 +110,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     holds_write_lock = False
 
     def get_connection_params(self) -> dict[str, Any]:
-        """Leave all conversion to DatabaseOperations. sqlite3's own converters would run first."""
+        """Turn off sqlite3's own converters, which would run before those of DatabaseOperations."""
         return super().get_connection_params() | {"detect_types": 0, "cached_statements": 512}
 
     def run_many(self, sql: str, rows: list[list[Any]]) -> None:
@@ -116,7 +119,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             cursor.executemany(sql, rows)
 
     def use_inline(self) -> None:
-        """Do nothing: a SQLite read waits neither for a server nor for a writer."""
+        """Do nothing, because a SQLite read waits neither for a server nor for a writer."""
 
     def create_cursor(self, name: str | None = None) -> Any:
         """Create a cursor that can acquire the write lock for this connection."""
@@ -139,11 +142,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     @contextmanager
     def writing(self, *, at_once: bool = False) -> Iterator[None]:
-        """Hold the write lock for one write. Inside a transaction, it is already held.
+        """Hold the write lock for one write. Inside a transaction, the lock is already held.
 
-        A statement that returns rows ends when its last row is read, so the write lock is held
-        until then. Raises OperationalError if another writer holds the lock for longer than the
-        database's timeout. With `at_once`, raises the error without waiting.
+        A statement that returns rows does not end until its last row is read, so the write lock is
+        held until then. Raises OperationalError if another writer holds the lock for longer than
+        the database's timeout. If `at_once` is true, the timeout is zero.
         """
         if self.holds_write_lock:
             yield
@@ -169,8 +172,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def acquire_write_lock(self, timeout: float | None = None) -> None:
         """Wait for the write lock. Raises OperationalError after `timeout` seconds.
 
-        Without `timeout`, the database's timeout applies. On the thread that takes requests, the
-        request's remaining time applies instead, and MustWait is raised when it runs out.
+        If `timeout` is None, the database's timeout applies. On the thread that takes requests, the
+        request's remaining time applies instead, and MustWait is raised when that time runs out.
         """
         name, options = str(self.settings_dict["NAME"]), self.settings_dict["OPTIONS"]
         left = inline.left() if timeout is None else None
@@ -187,7 +190,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             raise MustWait from None
         try:
             with self.waiting_at_most(inline.left() or 0):
-                self.connection.execute("BEGIN IMMEDIATE")  # fails if SQLite's own lock is held
+                self.connection.execute("BEGIN IMMEDIATE")  # fails if the database is locked
                 self.connection.execute("ROLLBACK")
         except BaseException as error:
             _queue.release()
@@ -197,7 +200,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         inline.proceed()
 
     def release_write_lock(self) -> None:
-        """Release the write lock, if this connection holds it."""
+        """Release the write lock if this connection holds it."""
         if self.holds_write_lock:
             self.holds_write_lock = False
             _queue.release()

@@ -1,8 +1,8 @@
 """One queue for all writers of the embedded database, in every thread and process.
 
 Without the queue, writers would poll SQLite's own lock at intervals, in no particular order. With
-fifty concurrent writers, the database would often be free while they sleep, and a process that
-writes without pausing would starve the others.
+fifty concurrent writers, the database would often be idle while all of them slept, and a process
+that wrote without pausing would starve the other processes.
 """
 
 import fcntl
@@ -13,11 +13,11 @@ from pathlib import Path
 
 from django.db import OperationalError
 
-# Two bytes of the lock file. The process that is writing locks WRITER, and the process that will
-# write next locks NEXT.
+# The positions of two bytes in the lock file. The process that is writing locks WRITER, and the
+# process that will write next locks NEXT.
 NEXT, WRITER = 0, 1
-LOOKS = (0.0002, 0.002)  # seconds between checks of a lock: at first, and after OFTEN
-OFTEN = 0.02  # seconds until checks become less frequent
+LOOKS = (0.0002, 0.002)  # seconds between checks of a lock: before and after OFTEN has passed
+OFTEN = 0.02  # seconds of waiting after which a lock is checked less often
 
 
 class WriteQueue:
@@ -26,8 +26,10 @@ class WriteQueue:
     Each process has a lock that its threads wait for. The thread that gets this lock then waits for
     the other processes. It keeps the lock file's byte NEXT locked while it waits to lock WRITER, so
     that the process that wrote last cannot overtake it. If there is only one other process, the
-    thread waits for at most one of that process's writes. SQLite's own lock keeps the data correct.
-    Without the lock file, the queue orders only the threads of one process.
+    thread waits for at most one of that process's writes.
+
+    The queue affects only the order of writes. SQLite's own lock keeps the data correct. If the
+    lock file cannot be opened, the queue orders only the threads within each process.
     """
 
     def __init__(self) -> None:
@@ -35,7 +37,7 @@ class WriteQueue:
         self.file: int | None = None  # the descriptor of the lock file
 
     def acquire(self, database: str, timeout: float) -> None:
-        """Wait until this thread may write. Raises OperationalError after `timeout` seconds."""
+        """Wait for this thread's turn to write. Raises OperationalError after `timeout` seconds."""
         ends = time.monotonic() + timeout
         if not self.threads.acquire(timeout=timeout):
             raise OperationalError("database is locked")
@@ -59,7 +61,7 @@ class WriteQueue:
             self.threads.release()
 
     def _lock_file(self, database: str) -> int | None:
-        # Opened once, because closing any descriptor of the file releases this process's locks.
+        # Open the file once, because closing any descriptor of it releases this process's locks.
         if self.file is None and Path(database).is_file():
             try:
                 self.file = os.open(f"{database}.queue", os.O_RDWR | os.O_CREAT, 0o600)
@@ -69,7 +71,7 @@ class WriteQueue:
 
 
 def _lock(file: int, byte: int, ends: float) -> None:
-    # Polls, because a blocking call has no timeout and the holder may be suspended.
+    # Poll, because a blocking call has no timeout and the lock's holder may be suspended.
     began = time.monotonic()
     while True:
         try:
