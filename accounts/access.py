@@ -25,10 +25,10 @@ from config.api.fields import Identifier
 from config.database.prepared import Given, prepared
 from config.runtime.context import current
 
-RowsT = TypeVar("RowsT", bound="QuerySet[Any]")  # Any: rows of any model
+RowsT = TypeVar("RowsT", bound="QuerySet[Any]")  # Any: rows of any model are accepted
 
 
-# Reads an account with its plan, and a given person's role and permissions in the account.
+# Reads an account, its plan, and the role and permissions that a given person has in the account.
 STANDING = prepared(
     lambda: (
         Account.objects.filter(pk=Given("account", UUIDField()))
@@ -61,7 +61,10 @@ class Opened:
 def holdings(
     *, owner: bool, role: str | None = None, permissions: list[str] | None = None
 ) -> frozenset[str]:
-    """Return a caller's role and permissions in an account as one set, plus OWNER for its owner."""
+    """Return a caller's role and permissions in an account as one set.
+
+    The set includes OWNER if the caller owns the account.
+    """
     held = {*(permissions or []), *([role] if role else [])}
     return frozenset(held | ({Role.OWNER} if owner else set()))
 
@@ -69,7 +72,7 @@ def holdings(
 def open_account(caller: Caller, account_id: str, action: Action) -> Opened:
     """Find an account and check that the caller may perform the action in it.
 
-    Raises AccountNotFound, and Forbidden if the action is not allowed.
+    Raises AccountNotFound if there is no such account, and Forbidden if the action is not allowed.
     """
     if not Identifier.FORM.fullmatch(account_id):
         raise AccountNotFound
@@ -96,11 +99,11 @@ def read_accounts(caller: Caller) -> list[tuple[UUID, str, str]]:
 
 
 def reached(rows: RowsT, caller: Caller, *, account: str = "account") -> RowsT:
-    """Limit rows to the account that the caller's key is bound to, if it is bound to one."""
+    """Limit rows to the account that the caller's key is bound to, if any."""
     return rows.filter(**{account: caller.key_account}) if caller.key_account else rows
 
 
-def accounts_of(caller: Caller) -> "QuerySet[Any]":  # Any: an account with its caller_role
+def accounts_of(caller: Caller) -> "QuerySet[Any]":  # Any: mypy does not know `caller_role`
     """Select the accounts that a caller owns or belongs to.
 
     If the caller's key is bound to an account, no other account is selected. Each account is
@@ -117,9 +120,10 @@ def accounts_of(caller: Caller) -> "QuerySet[Any]":  # Any: an account with its 
 
 
 def accounts_of_given(bound: bool) -> "QuerySet[Any]":
-    """Build the query of `accounts_of` for a prepared statement.
+    """Build the same query as `accounts_of`, with placeholders for use in a prepared statement.
 
-    Placeholders stand for the id of the person and, if `bound`, for the id of the key's account.
+    The placeholders are the person's id and, if `bound`, the id of the account that the key is
+    bound to.
     """
     person: Any = Given("person", UUIDField())
     key_account: Any = Given("key_account", UUIDField()) if bound else None

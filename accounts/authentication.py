@@ -20,7 +20,7 @@ COLUMNS = ("pk", "digest", "prefix", "user", "account", "last_used_at")
 
 
 def read_key(*further: Any) -> "QuerySet[ApiKey, tuple[Any, ...]]":
-    """Build the query that finds a working key by its digest and reads COLUMNS and `further`."""
+    """Build the query that finds a working key by its digest. It reads COLUMNS, then `further`."""
     alive = ApiKey.objects.alive(Given("now", DateTimeField()))
     matching = alive.filter(digest=Given("digest", CharField())).order_by()
     return matching.values_list(*COLUMNS, *further)
@@ -39,9 +39,9 @@ class BearerAuthentication(BaseAuthentication):
         *shape: Any,
         **given: Any,
     ) -> tuple[Caller, list[Any]]:
-        """Return the caller, and the values of the columns that the statement reads after COLUMNS.
+        """Return the caller, and the values that `statement` reads in addition to COLUMNS.
 
-        `shape` and `given` are passed to the statement. A malformed key is rejected without a
+        `shape` and `given` are passed to `statement`. A malformed key is rejected without a
         query. Raises InvalidKey.
         """
         scheme, _, text = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")

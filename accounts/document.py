@@ -20,7 +20,7 @@ PARAMETER = {
 
 
 def add_idempotency_key(result: Schema, **_: Any) -> Schema:
-    """Add the Idempotency-Key header to every POST."""
+    """Add the Idempotency-Key header to every POST operation."""
     parameters = result["components"]["parameters"] | {"IdempotencyKey": PARAMETER}
     result["components"]["parameters"] = dict(sorted(parameters.items()))
     for path in result["paths"].values():

@@ -1,4 +1,4 @@
-"""Limit concurrent password hashing. Each hash deliberately takes most of a second of CPU time."""
+"""Limit concurrent password hashing. Each hash deliberately takes up to a second of CPU time."""
 
 import threading
 
@@ -6,13 +6,13 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
 from config.database.connections import release_connection
 
-AT_ONCE = 2  # concurrent hashes in each process
+AT_ONCE = 2  # maximum number of concurrent hashes in each process
 
 slots = threading.BoundedSemaphore(AT_ONCE)
 
 
 class PasswordHasher(PBKDF2PasswordHasher):
-    """Releases the thread's database connection before it waits for a slot and hashes."""
+    """Releases the thread's database connection before waiting for a slot and hashing."""
 
     def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
         """Hash a password once a slot is free."""

@@ -34,8 +34,8 @@ from config.database.renewal import Renewal
 LONGEST = 255  # maximum length of an Idempotency-Key
 KEY = re.compile(f"[!-~]{{1,{LONGEST}}}")
 KEPT_FOR = timedelta(hours=24)
-MAX_KEPT = 64 * 1024 * 1024  # bytes of stored responses per account
-PRUNED_EVERY = 4 * 1024 * 1024  # bytes that an account stores between prunings, on average
+MAX_KEPT = 64 * 1024 * 1024  # maximum size of an account's stored responses, in bytes
+PRUNED_EVERY = 4 * 1024 * 1024  # average number of bytes that an account stores between prunings
 LEASE = timedelta(seconds=8)
 RENEWED_EVERY = 2.0  # seconds between renewals of a running request's lease
 LOOK_FIRST, LOOK_LAST = 0.05, 0.5  # shortest and longest time between two polls, in seconds
@@ -81,8 +81,8 @@ def begin(user_id: UUID, *, account_id: UUID, route: str, key: str, body: bytes)
     if found:
         return found
     pause, deadline = LOOK_FIRST, time.monotonic() + settings.LLM_TIMEOUT + LONGER
-    # `places` limits how many threads wait for models. A waiting retry takes a place too, because
-    # the original request usually waits for a model.
+    # `places` limits how many server threads wait for models. A waiting retry takes a place too,
+    # because the original request is usually waiting for a model.
     with limits.places.one(account_id):
         while time.monotonic() < deadline:
             release_connection()
@@ -155,10 +155,10 @@ def keep(claim: Claim, status: int, body: bytes, *, thread_id: UUID | None = Non
 
 
 def prune(account_id: UUID) -> None:
-    """Delete an account's oldest responses, so that the rest take up at most MAX_KEPT bytes.
+    """Delete an account's oldest responses to keep their total size within MAX_KEPT bytes.
 
-    Rows without a response are kept. A row with a response is kept until its lease expires, a few
-    seconds after the request ends, because a retry may still be waiting for the response.
+    Rows without a response are kept. A response is kept until its lease expires, because a retry
+    may still be waiting for it. The lease expires a few seconds after the request ends.
     """
     answers = StoredAnswer.objects.filter(account=account_id, size__isnull=False)
     size_since = Window(Sum("size"), order_by=F("created_at").desc())
@@ -170,13 +170,13 @@ def prune(account_id: UUID) -> None:
 
 
 def abandon(claim: Claim) -> None:
-    """End the lease early, so the next request with the key takes over and continues the work."""
+    """End the lease early, so that the next request with the key takes over and continues."""
     held = StoredAnswer.objects.filter(pk=claim.row, claim=claim.holder)
     held.update(claimed_until=timezone.now())
 
 
 def discard(claim: Claim) -> None:
-    """Delete the row without storing a response, so that the next request with the key runs."""
+    """Delete the row without storing a response: the next request with the key starts over."""
     StoredAnswer.objects.filter(pk=claim.row, claim=claim.holder).delete()
 
 
@@ -187,15 +187,16 @@ def forget() -> Iterator[int]:
 
 
 def _valid_until(now: datetime) -> tuple[datetime, datetime]:
-    """Return the earliest and the latest time at which a valid lease may expire.
+    """Return the earliest and the latest time at which a valid lease can expire.
 
-    A lease that ends more than 2 * LEASE from now shows that the clock was set back.
+    A later expiry time means that the clock was set back after the lease was granted, so the lease
+    is invalid.
     """
     return now, now + 2 * LEASE
 
 
 def _renew(holders: list[UUID]) -> None:
-    """Extend the leases of this process's running requests, all at once."""
+    """Extend the leases of all of this process's running requests."""
     held = StoredAnswer.objects.filter(claim__in=holders)
     update_unlocked(held, claimed_until=timezone.now() + LEASE)
 

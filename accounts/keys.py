@@ -1,7 +1,8 @@
-"""The format of an API key: `cbk_<public part>_<secret><checksum>`. Uses no database.
+"""The format of an API key: `cbk_<public part>_<secret><checksum>`.
 
-The secret has 256 bits. Only the prefix (the part before the secret) and the key's SHA-256 are
-stored. The checksum makes it possible to reject mistyped and random keys without a query.
+The secret has 256 bits of entropy. Only the prefix (the part before the secret) and the key's
+SHA-256 are stored. The checksum makes it possible to reject mistyped and random keys without a
+query. This module does not use the database.
 
 Open point: api-key-form.
 """
@@ -15,7 +16,7 @@ from typing import NamedTuple
 ALPHABET = digits + ascii_letters
 MARK = "cbk"
 PUBLIC_LENGTH = 8
-SECRET_LENGTH = 43  # random characters from an alphabet of 62: 256 bits
+SECRET_LENGTH = 43  # with an alphabet of 62 characters, this gives 256 bits of entropy
 CHECK_LENGTH = 6
 
 
@@ -28,7 +29,7 @@ class NewKey(NamedTuple):
 
 
 def checksum(text: str) -> str:
-    """Compute the last six characters of a key from the rest."""
+    """Compute a key's checksum (its last six characters) from the characters before it."""
     number, made = zlib.crc32(text.encode()), ""
     for _ in range(CHECK_LENGTH):
         number, index = divmod(number, len(ALPHABET))
@@ -47,7 +48,7 @@ def characters(length: int) -> str:
 
 
 def make(prefix: str = "") -> NewKey:
-    """Generate a new key, with the given prefix or else a random one."""
+    """Generate a new key with the given prefix, or with a random one by default."""
     prefix = prefix or f"{MARK}_{characters(PUBLIC_LENGTH)}"
     body = f"{prefix}_{characters(SECRET_LENGTH)}"
     text = body + checksum(body)

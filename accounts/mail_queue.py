@@ -1,9 +1,9 @@
 """Send due emails. Each email is claimed, sent outside any transaction, and settled.
 
 Settling an email stores the result of the attempt and releases the claim. If the mail server
-refuses an email temporarily or cannot be reached, the email is retried after increasing delays. It
-fails if the last retry fails. An email that cannot be built, or that the server refuses
-permanently, fails immediately. The email's row stores the reason.
+refuses an email temporarily or cannot be reached, the email is retried after increasing delays. If
+the last retry fails, the email's state becomes "failed". An email that cannot be built, or that the
+server refuses permanently, fails immediately. The email's row stores the reason.
 """
 
 import logging
@@ -28,7 +28,7 @@ from config.outbound.failures import is_shortage
 from config.runtime import liveness
 
 LEASE = timedelta(seconds=60)
-# The lease of an email that is being sent. A mail server may take EMAIL_TIMEOUT for each step:
+# How long the lease lasts while an email is being sent. Each step can take up to EMAIL_TIMEOUT:
 # connecting (possibly to two addresses), greeting, TLS, login, sender, recipient, body and quit.
 # An exchange has fewer than 20 steps, so it takes less than 20 times EMAIL_TIMEOUT.
 SENDING = timedelta(seconds=300)
@@ -40,7 +40,7 @@ KEPT = timedelta(days=30)  # how long sent and failed emails are kept
 ENDED = Counter("chatbots_mails_ended", "Emails that were sent or have failed, by state", ["state"])
 FINAL = (Mail.State.SENT, Mail.State.FAILED)
 for known in FINAL:
-    ENDED.labels(known)  # at 0, because rate() misses the first event of a series that begins at 1
+    ENDED.labels(known)  # starts at 0, so that rate() counts the first event
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class Unsendable(Exception):
 
 
 class RoundRobin:
-    """Chooses the next email, taking accounts in turn, in the order of their ids."""
+    """Chooses the next email. Accounts take turns in the order of their ids."""
 
     def __init__(self) -> None:
         self.served: UUID | None = None  # the account of the last claimed email
@@ -61,7 +61,7 @@ class RoundRobin:
         later = ordered.filter(account_id__gt=self.served) if self.served else ordered
         found = later.first() or (ordered.first() if self.served else None)
         if found is None:
-            self.served = None  # a poll without due emails then takes only one query
+            self.served = None  # so that the next poll runs only one query if no email is due
         return found
 
 
@@ -111,7 +111,7 @@ def send(mail_id: str, claim: str) -> None:
     if mail is None:  # deleted in the meantime, for example with its invitation or thread
         return
     if mail.tries > MOST_TRIES:
-        _fail(mail, token, error="the process ended during the last attempt to send it", delay=None)
+        _fail(mail, token, error="the process ended during the last attempt", delay=None)
         return
     release_connection()
     try:
@@ -134,18 +134,19 @@ def send(mail_id: str, claim: str) -> None:
 def build(mail: Mail) -> EmailMessage:
     """Build an email with its headers.
 
-    Raises Unsendable, or the original error if this machine is short of resources.
+    Raises Unsendable if the email cannot be built. If this machine is short of resources, raises
+    the original error instead.
 
     The recipient and subject must be printable. Python breaks a header at every character that
-    `str.splitlines` treats as a line break. After some of these characters, the rest of the text
-    would become a new header.
+    `str.splitlines` treats as a line break. Text after some of these characters would become a new
+    header.
     """
     if not (mail.to + mail.subject).isprintable():
         raise Unsendable("recipient and subject must be one line of printable characters")
     message = EmailMessage(mail.subject, mail.text, to=[mail.to])
     try:
         message.message().as_bytes()
-    except Exception as error:  # whatever the error, another attempt would fail too
+    except Exception as error:  # unless it is a shortage, another attempt would fail too
         if is_shortage(error):
             raise
         raise Unsendable(f"{type(error).__name__}: {error}") from error
@@ -178,9 +179,9 @@ def _held(mail_id: str, claim: str) -> "QuerySet[Mail]":
 def _fail(mail: Mail, claim: str, *, error: str, delay: float | None) -> None:
     """Record a failed attempt.
 
-    The next attempt is due after `delay` seconds, or never if `delay` is None. The log contains
-    only the kind of error, which comes before the first colon, because the rest of the text may
-    contain an email address.
+    The next attempt is due after `delay` seconds, or never if `delay` is None. Only the text
+    before the first colon (the kind of error) is logged, because the rest may contain an email
+    address.
     """
     logger.warning("email %s was not sent: %s", mail.pk, error.partition(":")[0])
     _settle(
@@ -193,9 +194,10 @@ def _fail(mail: Mail, claim: str, *, error: str, delay: float | None) -> None:
 
 
 def _settle(mail: Mail, claim: str, **columns: Any) -> None:
-    """Store the result of an attempt and release the claim. Counts the email if it has ended.
+    """Store the result of an attempt and release the claim.
 
-    The write is retried until the lease expires. Does nothing if the claim has been replaced.
+    Counts the email if it was sent or has failed. The write is retried until the lease expires.
+    Does nothing if the claim has been replaced.
     """
     held = _held(str(mail.pk), claim)
     left = (mail.claimed_until - timezone.now()).total_seconds() if mail.claimed_until else 0

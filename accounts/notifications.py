@@ -10,7 +10,7 @@ from django.utils import timezone
 from accounts.models import Account, Invitation, Mail
 from config.database.lengths import SHORT
 
-MAILS_PER_HOUR = 100  # per account; limits spam, because emails may contain text from visitors
+MAILS_PER_HOUR = 100  # per account; emails may contain text from visitors, so this limits spam
 
 logger = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ def one_line(text: str) -> str:
 
 
 def room(account: Account) -> int:
-    """Return how many more emails an account may store now, within its hourly limit."""
+    """Return how many more emails an account may store without exceeding its hourly limit."""
     hour = Mail.objects.filter(account=account, created_at__gt=timezone.now() - timedelta(hours=1))
     return MAILS_PER_HOUR - hour.order_by()[:MAILS_PER_HOUR].count()
 
@@ -38,9 +38,9 @@ def write(
     """Store one email for each distinct recipient, inside the caller's transaction.
 
     Recipients that differ only in letter case count as one. An email about a conversation stores
-    the id of the thread, so that it is deleted with the thread. Emails beyond MAILS_PER_HOUR are
-    dropped. Concurrent transactions do not see each other's emails, so together they may exceed the
-    limit.
+    the id of the thread, so that the email is deleted with the thread. Emails beyond MAILS_PER_HOUR
+    are dropped. Concurrent transactions do not see each other's emails, so together they may exceed
+    the limit.
     """
     unique: dict[str, str] = {}
     for email in recipients:
@@ -71,11 +71,11 @@ def tell_owner(account: Account, *, subject: str, body: str) -> None:
 
 
 def quota_used(account: Account, *, percent: int, quota: int) -> None:
-    """Store an email that tells the owner about the month's usage, in the caller's transaction."""
+    """Store an email to the owner about the month's usage, inside the caller's transaction."""
     consequence = (
         "Further messages are refused until the first of next month (UTC)."
         if percent >= 100
-        else "Once all are used, further messages are refused until the first of next month (UTC)."
+        else "At 100%, further messages are refused until the first of next month (UTC)."
     )
     tell_owner(
         account,

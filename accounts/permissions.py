@@ -27,11 +27,11 @@ class Action(StrEnum):
 
 
 CHATBOT_VIEW = "CHATBOT_VIEW"  # a permission that a membership may include
-ADDED = "ADDED"  # held by a person for each chatbot that they were added to
+ADDED = "ADDED"  # held by each person who was added to a chatbot, for that chatbot only
 PERMISSIONS = (CHATBOT_VIEW,)
 
 MAY: dict[Action, Set[str]] = {
-    Action.ENTER_ACCOUNT: set(Role),  # within the account, USE_CHATBOT decides for each chatbot
+    Action.ENTER_ACCOUNT: set(Role),  # access to each chatbot also requires USE_CHATBOT
     Action.LIST_ACCOUNT_CHATBOTS: {Role.OWNER, Role.SUPER_ADMIN, CHATBOT_VIEW},
     Action.CREATE_CHATBOT: {Role.OWNER, Role.SUPER_ADMIN},
     Action.USE_CHATBOT: {Role.OWNER, Role.SUPER_ADMIN, ADDED},

@@ -18,7 +18,7 @@ from accounts.models import Account, Usage
 from config.api.errors import ApiError, TooManyRequests
 from config.database.prepared import Given, Update, prepared_update
 
-WARNED_AT = (100, 80)  # percentages of the quota; at most one email a month for each
+WARNED_AT = (100, 80)  # percentages of the quota; each triggers at most one email a month
 
 
 class ChatbotLimitReached(ApiError):
@@ -34,17 +34,17 @@ class MessagesLimitReached(TooManyRequests):
 
 
 def month_of(moment: datetime) -> tuple[date, datetime]:
-    """Return the first day of the month that contains a time, and the next month's start (UTC)."""
+    """Return the first day of a time's month and the start of the next month, both in UTC."""
     first = moment.astimezone(UTC).date().replace(day=1)
     following = (first + timedelta(days=32)).replace(day=1)
     return first, datetime(following.year, following.month, 1, tzinfo=UTC)
 
 
 def counted_message(bounded: bool) -> Update:
-    """Build the UPDATE that adds one message to an account's count for a month.
+    """Build the UPDATE that adds one message to an account's monthly count.
 
-    If `bounded`, the quota is given when the statement runs, and no row is changed once the quota
-    is used up.
+    If `bounded`, the statement takes the quota as a parameter, and changes no row once the quota is
+    used up.
     """
     usage = Usage.objects.filter(
         account=Given("account", UUIDField()), month=Given("month", DateField())

@@ -1,4 +1,4 @@
-"""The admin's forms that check a password, with rate limits against password guessing."""
+"""Admin forms that check passwords, with rate limits to prevent password guessing."""
 
 import threading
 from collections.abc import Iterator
@@ -15,18 +15,18 @@ from config.api.errors import TooManyRequests
 from config.environment import Rate
 from config.middleware import counted_as
 
-FAILURES: Rate = (5, 900)  # failures and seconds, per person and address
-FAILURES_OF_ADDRESS: Rate = (50, 900)  # per address, because every failure costs a password hash
-MOST_WAITING = 8  # concurrent password checks in a process, which hashes two at a time
+FAILURES: Rate = (5, 900)  # 5 failures in 900 seconds, per person and IP address
+FAILURES_OF_ADDRESS: Rate = (50, 900)  # per IP address, because each attempt hashes a password
+MOST_WAITING = 8  # maximum number of password checks that wait or run at once in a process
 
 waiting = threading.BoundedSemaphore(MOST_WAITING)
 
 
 class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold has no types
-    """Refuses further attempts after too many failures, even with the right password."""
+    """After too many failed attempts, refuses to sign a person in, even with the right password."""
 
     def clean(self) -> dict[str, Any]:
-        """Check the password, unless failed or concurrent sign-ins have reached a limit.
+        """Check the password, unless a limit on failed or concurrent sign-ins has been reached.
 
         Raises ValidationError.
         """
@@ -39,10 +39,10 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold has no typ
         return dict(self.cleaned_data)
 
     def subject(self) -> str:
-        """Return the key under which failures are counted: the user's id, or else the typed email.
+        """Return the key for counting failures: the user's id, or the email if there is no user.
 
-        The database may find the same user by several spellings of an email address. All spellings
-        must share one count.
+        Several spellings of an email address may lead to the same user, and all of them must share
+        one count.
         """
         name = str(self.cleaned_data.get("username", "")).strip()
         found = User.objects.find(name)
@@ -50,13 +50,13 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold has no typ
 
 
 class PasswordForm(AdminOwnPasswordChangeForm):  # type: ignore[misc]  # unfold has no types
-    """Changes a person's own password. Limits failed attempts to enter the old one."""
+    """Changes a person's own password. Limits how often a wrong old password may be entered."""
 
     def clean_old_password(self) -> str:
-        """Check the old password, unless failures or concurrent checks have reached a limit.
+        """Check the old password, unless a limit on failed or concurrent checks has been reached.
 
-        Failures are counted per person, across all addresses: only someone who is signed in as this
-        person can use up the limit. Raises ValidationError.
+        Failures are counted per person, across all addresses, because only someone who is signed in
+        as this person can use up the limit. Raises ValidationError.
         """
         with counting_failures(("password-change", str(self.user.pk), FAILURES)):
             return str(super().clean_old_password())
@@ -64,9 +64,10 @@ class PasswordForm(AdminOwnPasswordChangeForm):  # type: ignore[misc]  # unfold 
 
 @contextmanager
 def counting_failures(*counts: tuple[str, str, Rate]) -> Iterator[None]:
-    """Count a password check that raises ValidationError as a failure.
+    """Count a failure if the password check in the `with` block raises ValidationError.
 
-    Each count has its own limit. Raises ValidationError without a check if a limit is reached.
+    The failure is added to each of `counts`, which have separate limits. If any limit has been
+    reached, raises ValidationError without checking the password.
     """
     failure = None
     try:
@@ -78,7 +79,7 @@ def counting_failures(*counts: tuple[str, str, Rate]) -> Iterator[None]:
                 for undo in forget:
                     undo()
             except ValidationError as error:
-                # Raised after the outer block. An exception inside it would undo the counts.
+                # Raise this after the outer block, because raising it here would undo the counts.
                 failure = error
     except TooManyRequests as refusal:
         minutes = ceil(refusal.retry_after / 60)

@@ -29,13 +29,13 @@ def send_mail(mail_id: str, claim: str) -> None:
     """Send an email if its claim is still valid. If sending is off, releases the claim."""
     if settings.SENDING:
         mail_queue.send(mail_id, claim)
-    else:  # only a task from the broker gets here: workers claim no emails while sending is off
+    else:  # only queued tasks get here, because workers claim no emails while sending is off
         mail_queue.release(mail_id, claim)
 
 
 @shared_task(acks_late=True, ignore_result=True)
 def clear_sessions(claim: str) -> None:
-    """Delete expired sessions, once a day."""
+    """Delete expired sessions. Runs once a day."""
     began = timezone.now()
     old = Session.objects.filter(expire_date__lt=began)
     ended = time_budget.run(delete_unlocked(old.order_by("expire_date")))
@@ -45,7 +45,7 @@ def clear_sessions(claim: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def forget_answers(claim: str) -> None:
-    """Delete stored responses older than a day, once an hour."""
+    """Delete stored responses that are older than a day. Runs once an hour."""
     ended = time_budget.run(idempotency.forget())
     again = timedelta(hours=1) if ended else timedelta(minutes=1)
     PeriodicWork.objects.finish(FORGET_ANSWERS, claim, next_due=timezone.now() + again)
@@ -53,7 +53,7 @@ def forget_answers(claim: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def prune_mails(claim: str) -> None:
-    """Delete old emails and expired invitations, once a day."""
+    """Delete old emails and expired invitations. Runs once a day."""
     began = timezone.now()
     expired = Invitation.objects.filter(created_at__lt=began - Invitation.LIFE)
     ended = time_budget.run(chain(mail_queue.prune(), delete_unlocked(expired.order_by("pk"))))
@@ -63,7 +63,7 @@ def prune_mails(claim: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def prune_changes(claim: str) -> None:
-    """Delete old audit trail entries, once a day."""
+    """Delete old audit trail entries. Runs once a day."""
     began = timezone.now()
     ended = time_budget.run(change.prune(began - timedelta(days=settings.AUDIT_RETENTION_DAYS)))
     again = timedelta(days=1) if ended else timedelta(minutes=1)

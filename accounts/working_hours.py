@@ -20,7 +20,7 @@ SPAN = re.compile(rf"{DAY_NAME}(?:-{DAY_NAME})? ({CLOCK})-({CLOCK}|24:00)")
 
 
 class Span(NamedTuple):
-    """A period on some days of the week; 0 is Monday. Times are in minutes since midnight."""
+    """A period on one or more days of the week (0 is Monday). Times are minutes since midnight."""
 
     days: range
     begin: int
@@ -66,7 +66,7 @@ def validate_zone(name: str) -> None:
 
 
 def is_working_time(moment: datetime, hours: str, zone: str) -> bool:
-    """Return whether a time is within working hours in a zone. True if `hours` is empty."""
+    """Return whether a time is within working hours. Returns True if `hours` is empty."""
     spans = parse(hours)
     local = moment.astimezone(ZoneInfo(zone))
     return not spans or any(span.contains(local) for span in spans)

@@ -74,7 +74,7 @@ def must_be_active(owner: User) -> None:
 
 
 def quota_line(account: Account, month: date) -> dict[str, Any]:
-    """Return a month's message count and quota, and a label once most of the quota is used."""
+    """Return a month's message count and quota, with a label if most of the quota is used."""
     usage = Usage.objects.filter(account=account, month=month).first()
     usage = usage or Usage(account=account, month=month, messages=0)
     usage.account = account
@@ -87,7 +87,7 @@ def quota_line(account: Account, month: date) -> dict[str, Any]:
 
 
 class PlanFilter(RowFilter):
-    """Filters accounts by their plan."""
+    """Filters accounts by plan."""
 
     title = parameter_name = "plan"
 
@@ -111,8 +111,8 @@ class AccountAdmin(AccountRows):
     inlines = (MembershipInline, InvitationInline, UsageInline)
     change_form_outer_before_template = "admin/accounts/account_head.html"
     empty_text = (
-        "There are no accounts that you manage. Superusers can add one. To manage an existing "
-        "account, ask its owner or a super admin to change your role."
+        "You do not manage any accounts. Superusers can add one. To manage an existing account, "
+        "ask its owner or a super admin to change your role."
     )
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Account]":
@@ -124,9 +124,11 @@ class AccountAdmin(AccountRows):
         return self.list_filter if person(request).is_superuser else ()
 
     def get_fields(self, request: HttpRequest, obj: Account | None = None) -> Any:
-        """On creation, ask for the owner's email, but not for the add-on, which the plan sets.
+        """Choose the fields to show for a new or existing account.
 
-        Only superusers can open a plan's page, so others see its name without a link.
+        For a new account, the owner is entered as an email address, and the plan determines whether
+        the account has the webhooks add-on. Only superusers can open a plan's page, so other staff
+        see the plan's name without a link.
         """
         if obj is None:
             return ("name", "owner_email", "plan", "mail_on_escalation")

@@ -1,6 +1,6 @@
 """The admin pages for API keys: list, issue, collect, rotate and revoke them.
 
-A key that is issued for someone else has no text until its owner collects it.
+If a key is issued for someone else, its text is generated only when that person collects the key.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ from config.admin.post_only import post_only
 MADE, ENDS = at("created_at", "created"), at("expires_at", "expires", empty="never")
 KEY_WARNING = (
     "The key is shown only once. Anyone who has it can read and change the chatbots that its owner "
-    "can use. If the key is bound to an account, this is limited to that account's chatbots. Keep "
+    "can use. A key that is bound to an account gives access only to that account's chatbots. Keep "
     "the key on your server."
 )
 REVOKED = "Calls with a revoked key are refused immediately. This cannot be undone."
@@ -35,7 +35,7 @@ def holders(request: HttpRequest) -> "QuerySet[User]":
     """Return the people whose keys, names and sign-in times the signed-in person may see.
 
     Superusers may see everyone. Other staff may see themselves, and active people who are not
-    superusers and belong only to accounts that the staff member manages.
+    superusers and who belong only to accounts that the signed-in person manages.
     """
     user = person(request)
     if user.is_superuser:
@@ -82,7 +82,7 @@ class ApiKeyAdmin(ScopedAdmin):
         return tuple("works_in" if name == "account" else name for name in self.fields)
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Select the keys bound to accounts that the person manages, and the keys of `holders`."""
+        """Select keys bound to accounts that the person manages, and the keys of `holders`."""
         bound = Q(account__in=managed_accounts(request))
         return rows.filter(bound | Q(user__in=holders(request)))
 
@@ -93,7 +93,7 @@ class ApiKeyAdmin(ScopedAdmin):
 
     @admin.display(description="account")
     def works_in(self, key: ApiKey) -> str:
-        """Show the only account in which the key works, or "all" of the owner's accounts."""
+        """Show the account that the key is bound to, or "all" if it is not bound to one."""
         return str(key.account or "all")
 
     @display(
@@ -138,7 +138,7 @@ class ApiKeyAdmin(ScopedAdmin):
         )
 
     def has_revoke_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
-        """Require the change permission, because revoking changes a key."""
+        """Require the change permission, because revoking a key modifies it."""
         return bool(super().has_change_permission(request, obj))
 
     def has_change_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
@@ -202,7 +202,7 @@ class ApiKeyAdmin(ScopedAdmin):
 
     @with_row("collect")
     def rotate_view(self, request: HttpRequest, key: ApiKey) -> HttpResponse:
-        """Ask for the grace period, then replace the key with a new one and show it once.
+        """Ask for the grace period, then replace the key and show the new key once.
 
         Only a key's owner can rotate it, because only the owner may see the new key. Submitting the
         form twice replaces the key only once, because a replaced key cannot be rotated.
@@ -254,7 +254,7 @@ class ApiKeyAdmin(ScopedAdmin):
         )
 
     def issue(self, request: HttpRequest, given: dict[str, Any]) -> HttpResponse:
-        """Issue a key. If its owner is not the signed-in person, the owner collects it later."""
+        """Issue a key. If it is for someone else, that person collects it later."""
         owner: User = given.pop("user")
         del given["email"]
         if owner == person(request):

@@ -16,13 +16,13 @@ from accounts.caller import Caller
 from accounts.models import Account, ApiKey, User
 from config.admin.choices import RowSelect
 
-LONGEST_LIFE = 3_650  # maximum lifetime of a key in days
+LONGEST_LIFE = 3_650  # maximum lifetime of a key, in days
 NOT_ISSUABLE = "no active staff member of this account has this email address"
-GRACE = {0: "none: it stops working immediately", 1: "1 hour", 24: "24 hours", 168: "7 days"}
+GRACE = {0: "none: the old key expires immediately", 1: "1 hour", 24: "24 hours", 168: "7 days"}
 
 
 class IssueForm(forms.Form):
-    """The owner, account, label and lifetime of a new key."""
+    """The form for a new key: its owner, account, label and lifetime."""
 
     email = forms.CharField(
         label="Owner's email",
@@ -36,7 +36,7 @@ class IssueForm(forms.Form):
         empty_label="All of the owner's accounts",
         widget=RowSelect(ApiKey._meta.get_field("account")),
         help_text="The account in which the key works. "
-        "Another person's key must be bound to one account.",
+        "A key for someone else must be bound to one account.",
     )
     label = forms.CharField(
         max_length=100,
@@ -62,7 +62,7 @@ class IssueForm(forms.Form):
         self.fields["account"].queryset = managed  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
-        """Find the owner. Another person's key must be bound to one of that person's accounts."""
+        """Find the owner. A key for someone else must be bound to one of that person's accounts."""
         given = self.cleaned_data
         account = given.get("account")
         owner = User.objects.find(given.get("email", ""))
@@ -81,7 +81,7 @@ class IssueForm(forms.Form):
 
 
 class RotateForm(forms.Form):
-    """How long the replaced key keeps working."""
+    """The form for rotating a key. It asks how long the old key should keep working."""
 
     grace = forms.TypedChoiceField(
         label="Grace period for the old key",

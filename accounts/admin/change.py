@@ -1,4 +1,4 @@
-"""The audit trail: who changed what, in the admin, through the API or by a command."""
+"""The audit trail: who changed what in the admin, through the API or with a command."""
 
 from typing import Any
 
@@ -12,14 +12,14 @@ from accounts.admin.scope import AccountRows, ReadOnly
 from accounts.models import Change
 from config.admin.dates import at
 
-IN_A_LIST = 4  # maximum number of changed fields that the list shows for a change
+IN_A_LIST = 4  # maximum number of changed fields that the list names for each change
 NO_VALUE = "(none)"
 WORDS = {
     Change.Action.CREATE: "added",
     Change.Action.UPDATE: "changed",
     Change.Action.DELETE: "deleted",
 }
-admin.site.unregister(Change)  # the library's own page is not scoped and looks different
+admin.site.unregister(Change)  # auditlog's own page shows the changes in every account
 
 
 def times_of(change: Change) -> set[str]:

@@ -17,7 +17,7 @@ from config.admin.inline_pages import PagedFormSet, PagedInline
 
 
 class InvitationForm(StandingForm):
-    """An email address, and the role and permissions that the invited person will have."""
+    """The form for an invitation: the person's email address, role and permissions."""
 
     class Meta:
         model = Invitation
@@ -25,7 +25,7 @@ class InvitationForm(StandingForm):
         widgets = {"email": UnfoldAdminEmailInputWidget}
 
     def clean(self) -> dict[str, Any] | None:
-        """Reject members and people already invited.
+        """Reject people who are already members or already invited.
 
         If two requests race, the unique constraint rejects one of them.
         """
@@ -39,7 +39,7 @@ class InvitationForm(StandingForm):
         return given
 
     def save(self, commit: bool = True) -> Invitation:
-        """Store the invitation and its email."""
+        """Store the invitation, along with the email that delivers it."""
         invitation: Invitation = self.instance
         invite(invitation)
         return invitation
@@ -49,7 +49,7 @@ class InvitationForms(PagedFormSet):
     """Checks new invitations against each other and against the account's email limit."""
 
     def clean(self) -> None:
-        """Reject repeated addresses, and more invitations than the hourly email limit allows."""
+        """Reject repeated addresses, and invitations that exceed the hourly email limit."""
         super().clean()
         changed = (form for form in self.extra_forms if form.has_changed())
         kept = (form for form in changed if not form.cleaned_data.get(DELETION_FIELD_NAME))
@@ -62,7 +62,7 @@ class InvitationForms(PagedFormSet):
                 form.add_error("email", "this address is entered twice")
             emails.add(email)
         if len(emails) > left:
-            new[-1].add_error(None, f"an account sends at most {MAILS_PER_HOUR} emails an hour")
+            new[-1].add_error(None, f"an account can send at most {MAILS_PER_HOUR} emails an hour")
 
 
 class InvitationInline(PagedInline):

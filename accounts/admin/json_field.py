@@ -9,11 +9,14 @@ from rest_framework import serializers
 from config.api.body import parse
 from config.api.errors import InvalidRequest, faults
 
-QUOTED = 100  # maximum number of characters quoted from a text in a list
+QUOTED = 100  # maximum number of characters quoted from a text item
 
 
 def validated(field: "serializers.Field[Any, Any, Any, Any]", value: Any) -> Any:
-    """Validate a value with an API field. Raises Django's ValidationError instead of DRF's."""
+    """Validate a value with a serializer field, as the API does.
+
+    Raises Django's ValidationError instead of DRF's.
+    """
     try:
         return field.run_validation(value)
     except serializers.ValidationError as error:
@@ -24,10 +27,10 @@ def validated(field: "serializers.Field[Any, Any, Any, Any]", value: Any) -> Any
 
 
 def place(path: list[str], value: Any) -> str:
-    """Describe where in a value an error is, such as "item 2, field_type".
+    """Describe the location of an error in a value, such as "item 2, field_type".
 
-    Text items are quoted instead of numbered: a form shows them one per line, and people would have
-    to count the lines.
+    Text items are quoted instead of numbered. A form shows them one per line, so people would have
+    to count lines to find a numbered item.
     """
     words = []
     for name in path:

@@ -43,7 +43,7 @@ class AccountFilter(DropdownFilter):
 
 @admin.register(Mail)
 class MailAdmin(ReadOnly, AccountRows):
-    """Accounts' outgoing emails, read-only because only the service creates and sends them."""
+    """The pages for outgoing emails. Only the service creates and sends emails."""
 
     key = ("-id",)
     list_display = (MADE, "to", "subject", "shown_state", "tries", DUE, "error")

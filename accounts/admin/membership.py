@@ -1,4 +1,4 @@
-"""The list of an account's members: the people in it other than the owner."""
+"""The list of an account's members: everyone in it except the owner."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ HIDDEN = "hidden"
 
 
 class StandingForm(ConflictForm):
-    """A role, and permissions as checkboxes."""
+    """A form for a role and permissions. The permissions are checkboxes."""
 
     permissions = forms.MultipleChoiceField(
         choices=[(name, name) for name in PERMISSIONS],
@@ -30,10 +30,10 @@ class StandingForm(ConflictForm):
 
 
 class MembershipInline(PagedInline):
-    """The members of an account. New members are invited.
+    """The members of an account. New members join by invitation.
 
-    A member may also belong to accounts that others manage. The name, staff status and last sign-in
-    are therefore hidden unless `holders` includes the member.
+    A member may also belong to accounts that other people manage. The list therefore shows
+    the name, staff status and last sign-in only for members that `holders` returns.
     """
 
     model = Membership
@@ -55,7 +55,7 @@ class MembershipInline(PagedInline):
 
     @admin.display(description="chatbots")
     def chatbots(self, membership: Any) -> str:
-        """Show how many chatbots the member was added to, or "all" if the role allows all."""
+        """Show how many chatbots the member can use, or "all" if the role covers every chatbot."""
         wide = membership.role in MAY[Action.USE_CHATBOT]
         return "all" if wide else str(membership.added_to)
 
@@ -72,7 +72,7 @@ class MembershipInline(PagedInline):
         return time_element(membership.user.last_login) if membership.user.last_login else "never"
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        """Fetch the people with their memberships, and count the chatbots they were added to."""
+        """Fetch each member's user and account, and count the chatbots the member was added to."""
         bots = Q(user__chatbots__account=F("account"), user__chatbots__erased_at__isnull=True)
         rows = super().get_queryset(request).select_related("user", "account")
         return rows.annotate(

@@ -14,7 +14,7 @@ MOST_NAMED = 20  # accounts
 
 @admin.register(Plan)
 class PlanAdmin(SharedRows):
-    """Limits and quotas. No group has any permission on plans."""
+    """The pages for plans, which set limits and quotas. No group has permissions for plans."""
 
     key = ("name", "id")
     search_fields = ("name__istartswith",)
@@ -30,6 +30,6 @@ class PlanAdmin(SharedRows):
     )
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Name some of the accounts on the plans. A plan with accounts cannot be deleted."""
+        """Block the deletion of plans in use, and list some of the accounts that use them."""
         accounts = Account.objects.filter(plan__in=objs).order_by("name", "id")[:MOST_NAMED]
         return [str(plan) for plan in objs], {}, set(), [f"account {each}" for each in accounts]

@@ -45,7 +45,7 @@ Kept = TypeVar("Kept")
 
 
 def once(request: HttpRequest, name: str, read: Callable[[], Kept]) -> Kept:
-    """Cache a value on the request, and not on the ModelAdmin, which all threads share."""
+    """Cache a value on the request rather than on the ModelAdmin, which all threads share."""
     kept = vars(request)
     if name not in kept:
         kept[name] = read()
@@ -54,8 +54,8 @@ def once(request: HttpRequest, name: str, read: Callable[[], Kept]) -> Kept:
 
 
 def person(request: HttpRequest) -> User:
-    """Return the signed-in user. Every admin page requires one."""
-    assert isinstance(request.user, User)  # for mypy: admin_view requires a user
+    """Return the signed-in user. Every admin page requires people to sign in."""
+    assert isinstance(request.user, User)  # for mypy: admin_view ensures this
     return request.user
 
 
@@ -86,7 +86,7 @@ def manages(request: HttpRequest, account_id: UUID) -> bool:
 
 
 def scoped_rows(site: AdminSite, model: type[Model], request: HttpRequest) -> "QuerySet[Any]":
-    """Return the rows of a model that the person may see; none if the model has no page."""
+    """Return the rows of a model that the person may see, or no rows if the model has no page."""
     try:
         return site.get_model_admin(model).get_queryset(request)
     except NotRegistered:
@@ -109,11 +109,11 @@ def holds(user: User, permission: str) -> Exists:
 def with_row(
     permission: str,
 ) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
-    """Pass the view the row that the URL identifies, instead of the row's id.
+    """Find the row that the URL identifies, and pass it to the view instead of the row's id.
 
     A row that the person may not see is reported as missing. Raises PermissionDenied if the person
-    lacks the named permission. The views of the webhook's page, and the views that conversation and
-    delivery pages poll, run their own checks instead.
+    lacks the named permission. Some views run their own checks instead of using this decorator:
+    those of a chatbot's webhook, and those that conversation and delivery pages poll.
     """
 
     def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -155,8 +155,8 @@ def declared_lookups(model_admin: ModelAdmin, request: HttpRequest) -> set[str]:
 class ScopedChoices:
     """Limits the choices for a form's relations to rows that the person may see.
 
-    The select for a foreign key offers only a limited number of these rows and the selected row,
-    but the form accepts any row that the person may see. A many-to-many field offers all such rows.
+    The dropdown for a foreign key shows the selected row and a limited number of other rows, but
+    the form accepts any row that the person may see. A many-to-many field shows all such rows.
     """
 
     admin_site: AdminSite
@@ -197,13 +197,13 @@ class ScopedChoices:
 
 
 class ScopedAdmin(ScopedChoices, ModelAdmin):
-    """The base of every admin page: scoped rows, keyset pagination, no row counts."""
+    """Base for admin pages. Lists the rows the person may see, and paginates without counting."""
 
     form = ConflictForm
     key: tuple[str, ...] = ("-created_at", "-id")
-    offered_by: tuple[str, ...] = ()  # the order in which forms offer the rows, if not `key`
-    id_columns: tuple[str, ...] = ()  # indexed columns in which a search looks for a complete id
-    large: tuple[str, ...] = ()  # columns that no list shows; loaded only when a page needs them
+    offered_by: tuple[str, ...] = ()  # the order of the rows in forms; `key` if empty
+    id_columns: tuple[str, ...] = ()  # indexed columns that a search compares with a complete id
+    large: tuple[str, ...] = ()  # columns that lists do not show; loaded only when needed
     empty_text: str  # shown if an unfiltered list has no rows
     object_history_template = "admin/history.html"
     show_full_result_count = False
@@ -223,7 +223,7 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
         return bool(self.has_view_permission(request))
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Select the rows that the signed-in person, who is not a superuser, may see."""
+        """Select the rows that the signed-in person may see. Not called for superusers."""
         raise NotImplementedError
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
@@ -232,7 +232,7 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
         return rows if person(request).is_superuser else self.own(request, rows)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Add the hidden field by which the form detects that someone else has saved the row."""
+        """Add the hidden field that lets the form detect that someone else has saved the row."""
         found = super().get_fieldsets(request, obj)
         if obj is None or not self.has_change_permission(request, obj):
             return found
@@ -290,13 +290,13 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
         return actions
 
     def response_action(self, request: HttpRequest, queryset: "QuerySet[Any]") -> Any:
-        """Ignore Django's `select_across`, because no list offers to select rows on other pages."""
+        """Ignore Django's `select_across`, because only rows on the current page are selectable."""
         return super().response_action(request, selected_rows(queryset, request))
 
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
     ) -> tuple["QuerySet[Any]", bool]:
-        """Search by a complete id if `id_columns` is set, else by `search_fields`.
+        """Search by a complete id if `id_columns` is set, otherwise by `search_fields`.
 
         Django would match each word separately against the beginning of a name, so a search for
         "Corner shop" would find nothing.

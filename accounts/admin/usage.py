@@ -37,7 +37,7 @@ class UsageAdmin(ReadOnly, AccountRows):
 
     @admin.display(description="visitor messages")
     def used_up(self, usage: Usage) -> str:
-        """Show how many messages were used, and the quota."""
+        """Show the number of messages used, and the quota if there is one."""
         return used(usage)
 
     @admin.display(description="owner notified")

@@ -43,7 +43,7 @@ class PersonCreationForm(UserCreationForm):
 
 
 class PersonChangeForm(ConflictForm):
-    """The form for a person. Unlike Django's own, it shows no summary of the password hash."""
+    """The form for a person. Unlike Django's form, it does not summarize the password hash."""
 
     class Meta:
         model = User
@@ -57,9 +57,9 @@ class PersonChangeForm(ConflictForm):
 
 @admin.register(User)
 class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # generic only in stubs
-    """Superusers create and change people. Managers see the people in their accounts.
+    """Superusers can add and change people. Managers can view the people in their accounts.
 
-    Managers see each person's email address. They see the name and timestamps only of the people
+    Managers see the email addresses of these people, but names and timestamps only for the people
     that `holders` returns.
     """
 
@@ -84,7 +84,7 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # gen
     )
 
     def own(self, request: HttpRequest, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """Select the people who belong to accounts that the person manages."""
+        """Select the people who belong to accounts that the signed-in person manages."""
         people = User.objects.belonging_to(managed_accounts(request))
         return rows.filter(pk__in=people.values("pk"))
 
@@ -100,11 +100,11 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # gen
         )
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        """Show managers only email addresses: the people may belong to other accounts too."""
+        """Show managers only email addresses, because people may also belong to other accounts."""
         return self.list_display if person(request).is_superuser else ("email",)
 
     def get_list_filter(self, request: HttpRequest) -> Any:
-        """Offer filters to superusers only: managers do not see the filtered columns."""
+        """Offer filters only to superusers, because managers do not see the filtered columns."""
         return self.list_filter if person(request).is_superuser else ()
 
     def get_search_fields(self, request: HttpRequest) -> Any:
@@ -112,7 +112,7 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # gen
         return self.search_fields if person(request).is_superuser else self.search_fields[:1]
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
-        """Show managers the name and timestamps only of the people that `holders` returns."""
+        """Show managers the name and timestamps only if `holders` returns the person."""
         if person(request).is_superuser:
             return super().get_fieldsets(request, obj)
         if obj and holders(request).filter(pk=obj.pk).exists():
@@ -139,7 +139,7 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # gen
         delete_user(obj)
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
-        """Offer the groups, which a migration creates, as checkboxes."""
+        """Offer the groups as checkboxes. A migration creates the groups."""
         if db_field.name == "groups":
             options |= {
                 "queryset": Group.objects.order_by("name"),

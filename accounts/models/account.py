@@ -21,9 +21,9 @@ Rows = models.QuerySet[Any, Any]  # rows of any model
 def by_role(rows: Rows, action: Action, *, account: str = "") -> list[Rows]:
     """Pair each row with the people whose role in its account allows an action.
 
-    Returns one queryset for members and, if owners may act, one for owners. Each row is annotated
-    with `person`, the id of the user. `account` is the path from a row to its account, such as
-    "account__". Open point: permissions.
+    Returns one queryset for members and, if the action is open to owners, one for owners. Each row
+    is annotated with `person`, the id of the user. `account` is the path from a row to its account,
+    such as "account__". Open point: permissions.
     """
     roles = [role for role in MEMBER_ROLES if may(action, {role})]
     members = rows.filter(**{f"{account}memberships__role__in": roles})
@@ -34,18 +34,18 @@ def by_role(rows: Rows, action: Action, *, account: str = "") -> list[Rows]:
 
 
 def union(parts: Iterable[Rows], column: str) -> Rows:
-    """Return the values of a column in several querysets, for use with IN or EXISTS.
+    """Combine one column of several querysets with UNION ALL, for use with IN or EXISTS.
 
-    The database finds the rows of each queryset through an index. With an OR across joins instead
-    of the UNION, it would read the rows of all tenants. Duplicates are kept, because removing them
-    would cost more than it saves.
+    The database finds the rows of each queryset through an index. If the conditions were joined by
+    OR in a single query, the database would read the rows of all tenants. Duplicates are kept,
+    because removing them would cost more than it saves.
     """
     first, *others = (rows.order_by().values(column) for rows in parts)
     return first.union(*others, all=True)
 
 
 class AccountQuerySet(models.QuerySet["Account"]):
-    """Selects the accounts in which a person may perform an action."""
+    """A queryset of accounts, with a method that selects those in which a person may act."""
 
     def open_to(self, person: UUID, action: Action) -> "AccountQuerySet":
         """Select the accounts in which a person's role allows an action."""

@@ -14,9 +14,9 @@ from config.database.trail import update_rows
 
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
-    """Selects working keys, and revokes keys."""
+    """A queryset of keys, with methods that select working keys and revoke keys."""
 
-    def alive(self, now: Any = None) -> "ApiKeyQuerySet":  # Any: a time or a `Given`
+    def alive(self, now: Any = None) -> "ApiKeyQuerySet":  # `now` is a datetime or a `Given`
         """Select the keys that work now, or at a given time."""
         return self.filter(
             Q(expires_at=None) | Q(expires_at__gt=now or timezone.now()),

@@ -20,9 +20,9 @@ from config.database.prepared import insert
 from config.runtime.context import current, current_person, current_via
 from config.runtime.logs import masked
 
-KEPT = 500  # characters kept of each value; an instruction's full texts are kept as versions
-MOST = 100  # maximum number of fields in an entry; bounds its size and the time to create it
-MASKED = 8 * KEPT  # each value is first cut to this length, because masking 1 MiB takes 40 ms
+KEPT = 500  # maximum length of a stored value; the full texts of instructions are in their versions
+MOST = 100  # maximum number of fields in an entry, to limit its size and the time to create it
+MASKED = 8 * KEPT  # values are cut to this length before masking, which takes 40 ms for 1 MiB
 
 
 def account_of(row: Any) -> UUID | None:
@@ -65,7 +65,7 @@ def fields(changes: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 def shortened(changes: dict[str, Any] | None) -> dict[str, Any]:
     """Return the old and new values of at most MOST fields, masked and shortened.
 
-    If there are more, the last entry says how many.
+    If there are more fields, the last item says how many were left out.
     """
     found: dict[str, Any] = {}
     more = 0
@@ -90,14 +90,14 @@ def document(text: Any) -> Any:
 
 
 def in_trail(value: Any) -> str | None:
-    """Return a value as the trail stores it, masked and shortened. None and "None" become None."""
+    """Mask and shorten a value for the trail. Both None and the string "None" become None."""
     if value in (None, "None"):
         return None
     return Truncator(masked(str(value), MASKED)).chars(KEPT)
 
 
 class ChangeManager(LogEntryManager):  # type: ignore[misc]  # the library has no types
-    """Creates entries that refer to an account, with fewer queries than the library's manager."""
+    """Stores the account in each entry, and runs fewer queries than auditlog's own manager."""
 
     def log_create(self, instance: Any, force_log: bool = False, **given: Any) -> "Change | None":
         """Record a change to a row. Does nothing if nothing changed, unless `force_log` is true."""
@@ -117,7 +117,7 @@ class ChangeManager(LogEntryManager):  # type: ignore[misc]  # the library has n
         return entry
 
     def log_m2m_changes(self, *args: Any, **given: Any) -> "Change | None":
-        """Record the rows added to, or removed from, a row's relation."""
+        """Record which related rows were added to or removed from a many-to-many field."""
         instance = args[1]
         entry: Change | None = super().log_m2m_changes(
             *args,
@@ -143,13 +143,13 @@ class Change(AbstractLogEntry):  # type: ignore[misc]  # the library has no type
         related_name="+",
     )
     via = models.CharField(max_length=SHORT, default=current_via)
-    # The library's columns, without the indexes that no query uses
+    # AbstractLogEntry's columns, redefined without the indexes that no query uses
     object_pk = models.CharField(max_length=SHORT)
     action = models.PositiveSmallIntegerField(choices=AbstractLogEntry.Action.choices)
     cid = models.CharField(max_length=SHORT, blank=True, null=True)
     timestamp = models.DateTimeField(default=timezone.now)
 
-    # Removes the library's columns that this service does not use
+    # Removes AbstractLogEntry's columns that this service does not use
     object_id = serialized_data = changes_text = additional_data = None
     remote_addr = remote_port = actor_email = None
 

@@ -14,7 +14,7 @@ from config.database.lengths import SHORT
 
 
 class Invitation(Standing):
-    """An invitation to one email address. Anyone who can read email sent there can accept it."""
+    """An invitation to an email address. Anyone with access to that mailbox can accept it."""
 
     LIFE = timedelta(days=7)
     signer = signing.Signer(salt="accounts.invitation")
@@ -33,7 +33,7 @@ class Invitation(Standing):
 
     @property
     def expires_at(self) -> datetime:
-        """When the link stops working."""
+        """The time at which the link stops working."""
         return (self.created_at or timezone.now()) + self.LIFE
 
     @property

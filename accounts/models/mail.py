@@ -10,10 +10,10 @@ from config.database.row import Row
 
 
 class Mail(Row):
-    """An email to one recipient. It has a `due_at` until it has been sent or has failed."""
+    """An email to one recipient. `due_at` is null once the email has been sent or has failed."""
 
     class State(models.TextChoices):
-        """Whether an email is waiting, is being retried, was sent, or has failed."""
+        """The state of an email: waiting, being retried, sent or failed."""
 
         PENDING = "PENDING"
         RETRYING = "RETRYING"
@@ -30,8 +30,8 @@ class Mail(Row):
     # no foreign key, because `accounts` must not import the Thread model
     thread_id = models.UUIDField(null=True, editable=False)
     state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
-    due_at = models.DateTimeField(null=True, default=timezone.now)  # null once sent or failed
-    tries = models.PositiveIntegerField(default=0)  # counted when an attempt starts
+    due_at = models.DateTimeField(null=True, default=timezone.now)
+    tries = models.PositiveIntegerField(default=0)  # incremented when an attempt starts
     claim = models.UUIDField(null=True)  # fencing token: only its holder may write
     claimed_by = models.CharField(max_length=20, blank=True)  # the worker's name in `liveness`
     claimed_until = models.DateTimeField(null=True)
@@ -65,5 +65,5 @@ class Mail(Row):
 
     @property
     def text(self) -> str:
-        """The text to send, with the invitation's link, if any. The link is never stored."""
+        """The body, followed by the invitation's link if there is one. The link is never stored."""
         return f"{self.body}\n\n{self.invitation.link}\n" if self.invitation else self.body

@@ -16,7 +16,7 @@ def known_permissions(given: object) -> None:
 
 
 class Standing(Row):
-    """The role and permissions of a member, or of an invited person, in an account."""
+    """The role and permissions that a member or an invited person has in an account."""
 
     ROLES = [(role.value, role.value) for role in MEMBER_ROLES]
 

@@ -6,7 +6,8 @@ from django.db import models
 from accounts.models.account import Account
 from config.database.ids import new_id
 
-SMALLEST = 1024  # smaller responses count as this many bytes, which bounds the number of rows
+# smaller responses count as this many bytes, so MAX_KEPT also limits the number of rows
+SMALLEST = 1024
 
 
 class StoredAnswer(models.Model):
@@ -17,19 +18,19 @@ class StoredAnswer(models.Model):
     account = models.ForeignKey(  # the account of the object in the URL path; indexed below
         Account, on_delete=models.CASCADE, null=True, related_name="+", db_index=False
     )
-    name = models.CharField(max_length=64)  # the SHA-256 of route and key
-    request_digest = models.CharField(max_length=64)  # the SHA-256 of the body, byte for byte
+    name = models.CharField(max_length=64)  # the SHA-256 of the route and the key
+    request_digest = models.CharField(max_length=64)  # the SHA-256 of the unparsed body
     status = models.PositiveSmallIntegerField(null=True)
     body = models.BinaryField(null=True)
-    # the thread in the response; no foreign key: `accounts` must not import the Thread model
+    # the thread in the response; not a foreign key, because `accounts` must not import Thread
     thread_id = models.UUIDField(null=True)
-    size = models.PositiveIntegerField(null=True)  # bytes of the response, at least SMALLEST
+    size = models.PositiveIntegerField(null=True)  # response size in bytes; at least SMALLEST
     claim = models.UUIDField()  # the token of the running request; a takeover replaces it
     claimed_until = models.DateTimeField()
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
     class Meta:
-        indexes = [  # the first index includes `size`, so an account's total needs no table reads
+        indexes = [  # the first index includes `size`, so that a sum of sizes reads only the index
             models.Index(fields=["account", "created_at", "size"], name="answers_of_an_account"),
             models.Index(
                 fields=["thread_id"],

@@ -1,4 +1,4 @@
-"""Usage: the number of each account's visitor messages, by month. Open point: quota-count."""
+"""Count each account's visitor messages by month. Open point: quota-count."""
 
 from django.db import models
 
@@ -6,7 +6,7 @@ from accounts.models.account import Account
 
 
 class Usage(models.Model):
-    """The number of an account's visitor messages in one month.
+    """The number of visitor messages that an account has used in one month.
 
     The month is stored as its first day (UTC).
     """

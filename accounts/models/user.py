@@ -31,7 +31,7 @@ class UserManager(BaseUserManager["User"]):
         return self.get(email__lower=Lower(Value(username or "")))
 
     def find(self, email: str) -> "User | None":
-        """Find a user by email, ignoring letter case as the unique index does."""
+        """Find a user by email. Like the unique index, this ignores letter case."""
         return self.filter(email__lower=Lower(Value(email.strip()))).first()
 
     def belonging_to(self, accounts: Iterable[Any]) -> "models.QuerySet[User]":
@@ -66,7 +66,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         ]
 
     def __str__(self) -> str:
-        return self.email  # shown on many pages, and not every manager may see the name
+        return self.email  # not the name, which some managers are not allowed to see
 
     def get_full_name(self) -> str:
         """Return the name shown to colleagues and visitors, or the email if there is no name."""

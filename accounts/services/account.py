@@ -1,4 +1,4 @@
-"""Create accounts with their owners."""
+"""Create accounts and, if needed, their owners."""
 
 from django.db import transaction
 

@@ -39,7 +39,7 @@ def offer(
 
 
 def collect(key: ApiKey) -> str | None:
-    """Generate the text of an offered key. Returns None if it has been collected or revoked."""
+    """Generate an offered key's text. Returns None if the key has been collected or revoked."""
     made = keys.make(key.prefix)
     offered = ApiKey.objects.filter(pk=key.pk, digest=None, revoked_at=None)
     if not offered.update(digest=made.digest):
@@ -56,10 +56,10 @@ def revoke(key: ApiKey) -> bool:
 
 
 def replace(old: ApiKey, *, grace_hours: float = 0) -> tuple[ApiKey, str] | None:
-    """Issue a new key in place of a working key. Returns the new row with its text.
+    """Replace a working key with a new one. Returns the new row and the new key's text.
 
-    The old key expires after the grace period, or at its own expiry if that comes first. Returns
-    None if the key no longer works or has already been replaced.
+    The old key expires at the end of the grace period, or at its original expiry time if that is
+    earlier. Returns None if the old key no longer works or has already been replaced.
     """
     end = timezone.now() + timedelta(hours=grace_hours)
     with transaction.atomic():
@@ -74,6 +74,6 @@ def replace(old: ApiKey, *, grace_hours: float = 0) -> tuple[ApiKey, str] | None
 
 
 def shorten_grace(rows: ApiKeyQuerySet, *, grace_hours: float) -> None:
-    """Make keys replaced by earlier rotations expire no later than the end of this grace period."""
+    """Ensure that keys replaced by earlier rotations expire by the end of the new grace period."""
     end = timezone.now() + timedelta(hours=grace_hours)
     update_rows(rows.alive().filter(replaced_at__isnull=False, expires_at__gt=end), expires_at=end)

@@ -8,6 +8,6 @@ from config.database.locks import delete_unlocked
 
 
 def prune(before: datetime) -> Iterator[int]:
-    """Delete entries for changes made before a time, oldest first. Yields each batch's size."""
+    """Delete entries for changes made before a given time, oldest first. Yields batch sizes."""
     old = Change.objects.filter(timestamp__lt=before)
     return delete_unlocked(old.order_by("timestamp", "id"))

@@ -17,8 +17,8 @@ def invite(invitation: Invitation) -> None:
 def accept(invitation: Invitation) -> bool:
     """Make the invited person a member.
 
-    Returns False if the invitation has been accepted or withdrawn, if the person is deactivated, or
-    if the user that the database finds for the invited email address has a different address.
+    Returns False if the invitation has been accepted or withdrawn, or if the person is deactivated.
+    Also returns False if the lookup by email finds a user with a different address.
     """
     with transaction.atomic():
         still_there = Invitation.objects.select_for_update().filter(pk=invitation.pk)

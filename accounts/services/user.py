@@ -26,7 +26,7 @@ def check_active(user: User) -> None:
 def delete_user(user: User) -> None:
     """Remove a person's access, memberships and email address, but keep the row and the name.
 
-    Audit trail entries refer to the row.
+    The row is kept because audit trail entries refer to it.
     """
     with transaction.atomic():
         user.memberships.all().delete()

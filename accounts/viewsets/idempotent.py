@@ -17,8 +17,8 @@ from config.api.viewsets import ApiViewSet
 class IdempotentViewSet(ApiViewSet):
     """Runs a POST with an Idempotency-Key only once, and returns the same response to each retry.
 
-    A subclass sets `account_id` during its checks. Its actions may read `run_as` and set
-    `thread_id`.
+    A subclass sets `account_id` during its checks. The actions of a subclass may read `run_as` and
+    set `thread_id`.
     """
 
     waiting: ClassVar[frozenset[str]] = frozenset()  # actions that wait for a network peer
@@ -64,7 +64,7 @@ class IdempotentViewSet(ApiViewSet):
                 )
         except idempotency.TakenOver:
             raise
-        except Exception as error:  # the response to any error is returned, and may be stored
+        except Exception as error:  # every error becomes a response, which may be stored
             response = plain_response(as_api_error(error))
             self.keep_refusal(claim, response)
         return response

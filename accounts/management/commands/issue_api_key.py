@@ -23,7 +23,7 @@ class Command(RecordCommand):
         parser.add_argument("--expires", type=positive, metavar="DAYS")
 
     def run(self, *, email: str, label: str, expires: int | None, **_: Any) -> Records:
-        """Issue the key. Yields it with its text."""
+        """Issue the key. Yields a record that includes the key's text."""
         if len(label) > LABEL:
             raise CommandError(f"--label takes at most {LABEL} characters")
         user = find(User.objects.all(), email__lower=email.lower())

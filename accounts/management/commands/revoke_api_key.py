@@ -13,7 +13,7 @@ from config.runtime.commands import RecordCommand, find
 class Command(RecordCommand):
     """`revoke_api_key PREFIX`."""
 
-    help = "Revoke the API key with this prefix (or this whole key). It stops working immediately."
+    help = "Revoke an API key, given its prefix or the whole key. It stops working immediately."
 
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("prefix", metavar="PREFIX")

@@ -15,7 +15,7 @@ from config.runtime.commands import RecordCommand, Records, find, identifier, pr
 def chosen(user: str | None, account: UUID | None) -> ApiKeyQuerySet:
     """Return a person's keys, the keys that give access to an account, or all keys.
 
-    Raises CommandError.
+    Raises CommandError if the person or the account does not exist.
     """
     if user is not None:  # an empty value must not select all keys
         return ApiKey.objects.filter(user=find(User.objects.all(), email__lower=user.lower()))
@@ -31,8 +31,8 @@ class Command(RecordCommand):
 
     help = (
         "Replace working API keys with new ones. The old keys stop working after the grace period. "
-        "Keys already replaced by an earlier rotation also stop working by then, and are not "
-        "replaced again."
+        "Keys that an earlier rotation replaced are not replaced again, but they also stop working "
+        "by the end of this grace period."
     )
 
     prints_array = True
@@ -47,18 +47,18 @@ class Command(RecordCommand):
             type=float,
             default=0,
             metavar="HOURS",
-            help="how long the old keys keep working (default: 0, so they stop immediately)",
+            help="how long the old keys keep working (default: 0, so they expire immediately)",
         )
 
     def run(self, *, user: str | None, account: UUID | None, grace: float, **_: Any) -> Records:
-        """Rotate the chosen keys. Yields the new keys with their texts."""
+        """Rotate the chosen keys. Yields a record for each new key, including its text."""
         if not 0 <= grace <= 8760:
-            raise CommandError("--grace takes 0 to 8760 hours")
+            raise CommandError("--grace must be from 0 to 8760 hours")
         keys = chosen(user, account)
         api_key.shorten_grace(keys, grace_hours=grace)
         old = keys.replaceable().select_related("user", "account")
         if not old:
-            self.stderr.write("no working key was found, so no key was replaced")
+            self.stderr.write("no keys to replace were found")
         for key in progress(old, total=len(old), unit="keys"):
             with self.printed_before_commit():
                 if made := api_key.replace(key, grace_hours=grace):
