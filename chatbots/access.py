@@ -16,18 +16,18 @@ from chatbots.models.chatbot import ChatbotQuerySet
 from config.api.errors import ApiError, Forbidden
 from config.database.prepared import Given, prepared
 
-PERSON: Any = Given("person", UUIDField())  # Any: a placeholder for a uuid
+PERSON: Any = Given("person", UUIDField())  # Any: mypy would not accept a Given as a UUID
 KEY_ACCOUNT: Any = Given("key_account", UUIDField())
 
 
 def key_and_chatbot(*names: str) -> "QuerySet[ApiKey, tuple[Any, ...]]":
-    """Select a key, whether it gives access to a chatbot, and the given fields of the chatbot.
+    """Select a key, whether it gives access to a chatbot, and the chatbot's fields in `names`.
 
-    This is a single statement, because two would be slower. If the chatbot does not exist, the
-    fields are None.
+    Running one statement is faster than running two. If the chatbot does not exist, its fields are
+    None.
     """
     rows = Chatbot.objects.filter(pk=Given("chatbot", UUIDField())).order_by()
-    # Empty if the key is bound to another account.
+    # This selects no rows if the key is bound to another account.
     within = rows.filter(account=Coalesce(OuterRef("account"), "account"))
     is_open = Exists(within.ids_open_to(OuterRef("user")))
     values = [Subquery(rows.values(name), output_field=converter(name)) for name in names]
@@ -35,7 +35,7 @@ def key_and_chatbot(*names: str) -> "QuerySet[ApiKey, tuple[Any, ...]]":
 
 
 def converter(name: str) -> Any:  # Any: a model's field
-    """Return the field that converts a column's values; for a foreign key, the field it targets."""
+    """Return the field that converts a column's values (for a foreign key, its target field)."""
     field: Any = Chatbot._meta.get_field(name)
     return field.target_field if field.is_relation else field
 
@@ -50,7 +50,7 @@ class ChatbotNotFound(ApiError):
 
 
 class ChatbotForbidden(ApiError):
-    """The caller may not use the chatbot."""
+    """The caller is not allowed to use the chatbot."""
 
     status_code, code = 403, "CHATBOT_FETCH_FORBIDDEN"
     message = "no permission to access the chatbot"
@@ -88,9 +88,9 @@ def whole_chatbot(*values: Any) -> Chatbot:
 def lock_chatbot(chatbot_id: UUID) -> None:
     """Lock a chatbot until the caller's transaction ends.
 
-    Take this lock before writing a row that must be unique within its chatbot. Only one transaction
-    at a time then creates or deletes such rows, and all transactions take their locks in the same
-    order.
+    Take this lock before writing a row that must be unique within its chatbot. This ensures that
+    only one transaction at a time creates or deletes such rows, and that all transactions take
+    their locks in the same order.
     """
     Chatbot.objects.lock(chatbot_id)
 

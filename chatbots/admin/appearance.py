@@ -12,8 +12,8 @@ from chatbots.models.appearance import COLOR
 from config.admin.conflict import SEEN, ConflictForm
 from config.api.fields import Json
 
-# The API accepts any text in these fields (open point: appearance-values), so the form only
-# suggests these values.
+# The API accepts any text in these fields (open point: appearance-values), so the form suggests
+# values but does not require them.
 SUGGESTED = {
     "icon_size": ("small", "medium", "large"),
     "icon_position": ("left", "right"),

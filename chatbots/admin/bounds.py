@@ -9,13 +9,13 @@ from chatbots.models.base import ListFull
 
 
 class BoundedFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]  # generic in the stubs only
-    """Rejects new rows if a list cannot hold all of them, even if it could hold any one of them.
+    """Rejects new rows that together exceed a list's limit, even if each would fit on its own.
 
     Open point: list-bounds.
     """
 
     def add_fields(self, form: Any, index: int | None) -> None:
-        """Leave the check of new rows to `clean`, which also takes deleted rows into account."""
+        """Let `clean` check the new rows instead, because it also considers deleted rows."""
         super().add_fields(form, index)
         form.instance.checks_room = False
 
@@ -23,7 +23,7 @@ class BoundedFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]  # gene
         """Reject more rows than the list can hold. Raises ValidationError."""
         super().clean()
         model: Any = self.model
-        # `deleted_forms` is empty if another form is invalid.
+        # Do not use `deleted_forms` here, because it is empty if any form is invalid.
         gone = [form for form in self.forms if form.cleaned_data.get(DELETION_FIELD_NAME)]
         added = [form for form in self.extra_forms if form.has_changed() and form not in gone]
         more = len(added) - len([form for form in self.initial_forms if form in gone])

@@ -64,7 +64,7 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
     search_help_text = "the beginning of a name"
     change_form_outer_before_template = "admin/chatbots/chatbot_links.html"
     empty_text = (
-        "There are no chatbots that you can open. Add one on the page of its account, or ask a "
+        "There are no chatbots that you can open. Add one on the page of an account, or ask a "
         "manager of the account to add you to one."
     )
     inlines = (
@@ -114,7 +114,7 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
         return allowed and once(request, "may_create", lambda: self.accounts(request).exists())
 
     def may_add(self, request: HttpRequest) -> bool:
-        """Return whether the person has the permission to add chatbots. Reads no accounts."""
+        """Return whether the person has permission to add chatbots. Reads no accounts."""
         return bool(super().has_add_permission(request))
 
     def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
@@ -134,7 +134,7 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
         return row.account_id
 
     def name_in_trail(self, row: Chatbot) -> str:
-        """Return the chatbot's name. Unlike a visitor's name, it may stay in the admin's log."""
+        """Return the chatbot's name. Unlike a visitor's name, it may be kept in the admin's log."""
         return str(row)
 
     def add_view(
@@ -162,7 +162,7 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
             title="Add chatbot",
             form=form,
             button="Create",
-            intro="A new chatbot has settings that work out of the box.",
+            intro="A new chatbot works right away with its default settings.",
         )
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
@@ -172,7 +172,7 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
     def get_formset_kwargs(
         self, request: HttpRequest, obj: Any, inline: Any, prefix: str
     ) -> dict[str, Any]:
-        """Read the lengths of all lists in one query, before the first one is paginated."""
+        """Read the lengths of all lists in one query, before the first list is paginated."""
         if obj and not hasattr(obj, LENGTHS):
             lists = [each.model for each in self.inlines if issubclass(each, PagedInline)]
             read_lengths(obj, lists)

@@ -1,4 +1,4 @@
-"""The admin for conversation starters. Each is a JSON object, which may be large."""
+"""The admin for conversation starters. Each starter is a JSON object, which may be large."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from config.admin.conflict import ConflictForm
 from config.admin.dates import at
 from config.api.fields import Json
 
-SHOWN = 80  # characters of a starter shown in a list
+SHOWN = 80  # how many characters of each starter the lists show
 
 
 class Beginning:

@@ -1,4 +1,4 @@
-"""Delete rows on which many others depend, after a confirmation that shows what is deleted."""
+"""Delete rows that many other rows depend on, after showing what will be deleted with them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +30,7 @@ class Below:
 
 
 def below(row: Model, *, uncounted: tuple[str, ...]) -> list[Below]:
-    """Count the rows that are deleted along with a row, by kind, up to a cap for each kind.
+    """Count the rows of each kind that would be deleted along with a row. Each count is capped.
 
     `uncounted` names the reverse relations to leave out.
     """
@@ -53,10 +53,10 @@ def erasing_accounts(request: HttpRequest) -> list[UUID]:
 
 
 class Erasing(ScopedAdmin):
-    """Base for admin pages whose rows are deleted by a service, after confirmation."""
+    """Base for admin pages that ask for confirmation and then delete rows through a service."""
 
     consequences: tuple[str, ...] = ()
-    # The page does not list the rows of these relations, because they are kept, are settings of the
+    # Reverse relations that the page does not count: their rows are kept, are settings of the
     # deleted row, or contain only statistics.
     uncounted: tuple[str, ...] = ()
     asks_for_name = False
@@ -74,7 +74,7 @@ class Erasing(ScopedAdmin):
         return account
 
     def name_in_trail(self, row: Any) -> str:
-        """Return a deleted row's name for the admin's log, without anything a visitor wrote."""
+        """Return a deleted row's name for the admin's log, without any text from a visitor."""
         return f"{self.opts.verbose_name} {row.pk}"
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -114,7 +114,7 @@ class Erasing(ScopedAdmin):
     def delete_now(self, request: HttpRequest, row: Any) -> HttpResponse:
         """Delete a row, log who did it, and redirect to the list.
 
-        If two people delete the row at the same time, only the first is logged.
+        If two people delete the row at the same time, only the first deletion is logged.
         """
         entry = LogEntry(
             user=person(request),

@@ -1,4 +1,4 @@
-"""The form for a follow-up prompt: a button or a link, validated as in the API."""
+"""The form for a follow-up prompt, which is a button or a link. Applies the API's rules."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ from config.api.errors import Refused
 
 
 class TypeField(forms.ChoiceField):
-    """The type of a prompt. It is not stored, because the filled-in texts determine it."""
+    """The type of a prompt. It is not stored, because it follows from which fields are set."""
 
     widget = UnfoldAdminSelectWidget
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        """Return False, because the choice only tells a script which fields to show."""
+        """Return False, because the type is not stored: it only tells a script what to show."""
         return False
 
 

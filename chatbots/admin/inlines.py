@@ -43,10 +43,10 @@ CHANGED = at("updated_at", "changed")
 
 
 class SettingsInline(ScopedChoices, StackedInline):
-    """A tab for one kind of setting, which is stored in one row per chatbot."""
+    """A tab for one group of settings, which each chatbot stores in a single row."""
 
     form = ConflictForm
-    hide_title = True  # the title would cost another query for the chatbot
+    hide_title = True  # showing the title would take another query for the chatbot
     can_delete = False
     max_num = 1
     extra = 0
@@ -71,7 +71,7 @@ class AppearanceInline(SettingsInline):
 
 
 class LeadSettingsInline(SettingsInline):
-    """Which contact details the bot asks for."""
+    """The contact details that the bot asks for."""
 
     model = LeadSettings
     form = LeadSettingsForm
@@ -90,7 +90,7 @@ class FollowUpInline(PagedInline):
 
 
 class MemberForm(ConflictForm):
-    """A person and their role in the bot. Once the row is saved, only the role can be changed."""
+    """The form for a chatbot member. Once the row is saved, only the role can be changed."""
 
     class Meta:
         model = ChatbotMember
@@ -113,7 +113,7 @@ class MemberForm(ConflictForm):
 
 
 class PersonShown(forms.Widget):
-    """Shows a saved row's person as plain text. A select would run another query for each row."""
+    """Shows a saved member as plain text. A select would run another query for each row."""
 
     def __init__(self, user: Any) -> None:
         super().__init__()
@@ -125,7 +125,7 @@ class PersonShown(forms.Widget):
 
 
 class MemberInline(ScopedChoices, PagedInline):
-    """The people added to the bot."""
+    """The people who were added to the bot."""
 
     model = ChatbotMember
     form = MemberForm
@@ -135,13 +135,13 @@ class MemberInline(ScopedChoices, PagedInline):
     verbose_name_plural = "members"
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        """Fetch the people along with their memberships."""
+        """Fetch the person and the chatbot along with each membership."""
         return super().get_queryset(request).select_related("user", "chatbot")
 
     def formfield_for_foreignkey(
         self, db_field: "ForeignKey[Any, Any]", request: HttpRequest, **options: Any
     ) -> "forms.ModelChoiceField[Any] | None":
-        """Offer only people who are not members yet and whose role does not give them access."""
+        """Leave out people who are already members or whose role already gives them access."""
         field = super().formfield_for_foreignkey(db_field, request, **options)
         if field and isinstance(field.widget, RowSelect) and request.resolver_match:
             chatbot = request.resolver_match.kwargs["object_id"]

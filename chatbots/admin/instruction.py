@@ -56,7 +56,7 @@ class InstructionAdmin(VersionedAdmin):
 
     @with_row("change")
     def activate_view(self, request: HttpRequest, instruction: Instruction) -> HttpResponse:
-        """Activate the instruction, which deactivates the others, and return to its page."""
+        """Make an instruction the chatbot's only active one, and redirect to its page."""
         activate(instruction.chatbot_id, instruction.pk)
         self.log_change(request, instruction, "Activated.")
         messages.success(request, f"{instruction} is now active")

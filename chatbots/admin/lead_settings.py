@@ -1,4 +1,4 @@
-"""The form for lead settings, validated as in the API, with one email address per line."""
+"""The lead settings form. It applies the API's rules and takes one email address per line."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ class Lines(forms.Field):
 
 
 class LeadSettingsForm(ConflictForm):
-    """Validates the two lists as the API does, and offers the API's choices for sharing details."""
+    """Validates email addresses and form fields as the API does, and offers its sharing choices."""
 
     lead_notification_email = Lines(
         required=False, label="Email new leads to", help_text="One email address per line"

@@ -18,7 +18,7 @@ from config.admin.post_only import post_only
 
 @admin.register(LlmModel)
 class LlmModelAdmin(SharedRows):
-    """Models and their endpoints. API keys are not stored, but read from the environment."""
+    """Models and their endpoints. API keys are read from the environment, not from the database."""
 
     key = ("title", "id")
     list_display = (
@@ -56,7 +56,7 @@ class LlmModelAdmin(SharedRows):
         return rows.filter(is_active=True)
 
     def may_choose(self, request: HttpRequest) -> bool:
-        """Allow all staff: their bots may use any active model."""
+        """Return True, because all staff may choose any active model for their bots."""
         return True
 
     @admin.display(description="Last failure")
@@ -68,7 +68,7 @@ class LlmModelAdmin(SharedRows):
 
     @admin.display(description="State")
     def health(self, model: LlmModel) -> str:
-        """Describe whether the model is asked, or skipped after repeated failures."""
+        """Say whether the model is in use, inactive, or being skipped after repeated failures."""
         if not model.is_active:
             return "inactive: not asked"
         first, *others = to_try_out(model)

@@ -52,7 +52,7 @@ def completeness(row: Localization) -> str:
 
 
 class LocalizationForm(TextFields, ConflictForm):  # type: ignore[misc,valid-type]
-    """The form for a text set. An empty field shows the shipped text that visitors see."""
+    """The form for a text set. Empty fields show the default text as a placeholder."""
 
     class Meta:
         model = Localization
@@ -96,10 +96,10 @@ class LocalizationAdmin(ChatbotRows):
         *((title, {"fields": names}) for title, names in GROUPS.items()),
     )
     change_form_outer_before_template = "admin/chatbots/texts_head.html"
-    empty_text = "There are no text sets yet. Open a chatbot and add one for a locale."
+    empty_text = "There are no text sets yet. To add one for a locale, open a chatbot."
 
     class Media:
-        """The scripts that search and filter the texts, and notify "Try it" of unsaved changes."""
+        """Scripts that search and filter the texts, and tell "Try it" about unsaved changes."""
 
         js = ("pages/texts.js", "pages/unsaved.js")
 
@@ -115,7 +115,7 @@ class LocalizationAdmin(ChatbotRows):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """Show the bot's locales with their completeness, and the number of missing texts."""
+        """Show how complete the bot's text sets are, and how many texts this set is missing."""
         row = self.get_object(request, object_id)
         sets = self.get_queryset(request).filter(chatbot=row.chatbot_id) if row else []
         context = {

@@ -1,4 +1,4 @@
-"""The admin for personas. Staff create them here. The API can only change them."""
+"""The admin for personas. Staff create personas here. The API can only change existing ones."""
 
 from typing import Any
 

@@ -22,7 +22,10 @@ NAMED = "named_chatbots"  # the request attribute that caches the names of chatb
 
 
 def named_chatbots(request: HttpRequest) -> dict[UUID, str]:
-    """Return the names of the chatbots that the person may use, by id, read once per request."""
+    """Return the names of the chatbots that the person may use, keyed by id.
+
+    The names are read once per request.
+    """
     return once(
         request,
         NAMED,
@@ -31,10 +34,10 @@ def named_chatbots(request: HttpRequest) -> dict[UUID, str]:
 
 
 def open_chatbots(request: HttpRequest) -> list[UUID]:
-    """Return the ids of the chatbots that the person may use, read once per request.
+    """Return the ids of the chatbots that the person may use. The ids are read once per request.
 
-    Filtering by these ids, and not by a join, lets a list read only one page of rows, through an
-    index whose first column is the chatbot.
+    Admin lists filter by these ids instead of joining tables. The database can then read a single
+    page of rows through an index whose first column is the chatbot.
     """
     return list(named_chatbots(request))
 
@@ -57,7 +60,8 @@ def chatbots_of(account_id: UUID) -> list[UUID]:
 def named_account(request: HttpRequest, value: str | None) -> list[tuple[str, str]]:
     """Return the selected account as a filter's only choice, or [] if none is selected.
 
-    An account that does not exist, or in which the person can open no chatbot, is named "unknown".
+    The account is named "unknown" if it does not exist or if the person can open none of its
+    chatbots.
     """
     if not value:
         return []
@@ -71,18 +75,18 @@ def named_account(request: HttpRequest, value: str | None) -> list[tuple[str, st
 class AccountFilter(RowFilter):
     """Filters rows by the account of their chatbot.
 
-    Only superusers can choose an account. Other people have few chatbots, so for them the filter
-    only shows the account that they selected through a link on the home page.
+    Only superusers can choose an account. Other people have few chatbots, so the filter shows
+    them only the account that they selected through a link on the home page.
     """
 
     title = parameter_name = "account"
 
     def find_relation(self, model: Any) -> "ForeignKey[Any, Any]":
-        """Return Chatbot's foreign key to Account, because most listed models have none."""
+        """Return Chatbot's foreign key to Account, because most listed models have no such key."""
         return super().find_relation(Chatbot)
 
     def rows(self, request: HttpRequest, model_admin: ModelAdmin) -> "QuerySet[Any]":
-        """Return all accounts, from which only superusers can choose."""
+        """Return all accounts. Only superusers can choose from them."""
         return Account.objects.all()
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
@@ -110,7 +114,7 @@ class ChatbotFilter(RowFilter):
         return scoped_rows(model_admin.admin_site, Chatbot, request)
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
-        """Offer the person's chatbots, with names that are read at most once per request.
+        """Offer the person's chatbots. Their names are read at most once per request.
 
         For superusers, who may use every chatbot, only the names that the filter offers are read.
         """

@@ -22,8 +22,8 @@ from config.api import limits
 from config.api.errors import TooManyRequests
 from config.database.lengths import LONG
 
-RATE = (20, 60)  # 20 questions per person in 60 seconds, because no quota limits them
-REMEMBERED = 40  # how many of the newest messages a trial keeps; only the page stores them
+RATE = (20, 60)  # 20 questions in 60 seconds per person; trials do not count against quotas
+REMEMBERED = 40  # number of newest messages that a trial remembers; only the page stores them
 
 
 def said_before(text: str) -> list[Turn]:
@@ -78,7 +78,7 @@ class TrialAdmin(ChatbotRows):
                     "cut_off": len(result.system) > LONG_SYSTEM,
                 }
                 said = [*said, Turn("user", question)]
-                if not result.reply.failure:  # fallback messages are left out, as in conversations
+                if not result.reply.failure:  # prompts never contain fallback messages
                     said.append(Turn("assistant", result.reply.content))
                 form = QuestionForm()
         response = page(

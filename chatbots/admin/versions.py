@@ -44,7 +44,7 @@ def compare(old: str, new: str) -> list[Line]:
 
     Texts with more than COMPARED lines are not compared: all old lines are returned as removed and
     all new ones as added. If the new text has 200 lines or more, difflib never starts a match at a
-    line that is frequent in it, such as an empty line. Without this heuristic (`autojunk`, on by
+    line that occurs often in it, such as an empty line. Without this heuristic (`autojunk`, on by
     default), comparing two texts full of such lines would take a minute.
     """
     before, after = old.split("\n"), new.split("\n")

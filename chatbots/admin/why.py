@@ -1,4 +1,4 @@
-"""The "Why may this person not …?" page: the permission table in plain words."""
+"""The "Why may this person not …?" page, which explains the permission table in plain words."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,16 +23,16 @@ from config.admin.page import page
 from config.database.lengths import SHORT
 
 ACTIONS = {
-    Action.USE_CHATBOT: "use the chatbot: its settings, conversations and deliveries",
+    Action.USE_CHATBOT: "use the chatbot, including its settings, conversations and deliveries",
     Action.CREATE_CHATBOT: "create chatbots in the account",
     Action.LIST_ACCOUNT_CHATBOTS: "list all chatbots in the account",
-    Action.ERASE: "delete the chatbot, its conversations, visitors and leads",
-    Action.MANAGE_ACCOUNT: "manage the account: its people, keys and secrets",
+    Action.ERASE: "delete the chatbot or its conversations, visitors or leads",
+    Action.MANAGE_ACCOUNT: "manage the account, including its people, keys and secrets",
     Action.ENTER_ACCOUNT: "enter the account",
 }
 
 
-# The names of an input and a button for browsers without JavaScript
+# The names of the input and the button that narrow the list of chatbots without JavaScript
 BEGINS, NARROW = beginning_name("chatbot"), "narrow"
 
 
@@ -45,7 +45,7 @@ class NamedChatbot(forms.ModelChoiceField[Chatbot]):
 
 
 class WhyForm(forms.Form):
-    """A person, a chatbot and an action."""
+    """The form that asks for a person, a chatbot and an action."""
 
     email = forms.EmailField(
         label="Person's email", max_length=SHORT, widget=UnfoldAdminEmailInputWidget
@@ -73,7 +73,7 @@ class WhyForm(forms.Form):
         self.narrowed_by = BEGINS if self.beginning or beyond.exists() else ""
 
     def clean(self) -> dict[str, Any]:
-        """Find the person in the chatbot's account, or among those added to the chatbot."""
+        """Find the person in the chatbot's account, or among the people added to the chatbot."""
         given = self.cleaned_data
         if not self.errors:
             chatbot = given["chatbot"]
@@ -85,7 +85,7 @@ class WhyForm(forms.Form):
             ):
                 self.add_error(
                     "email",
-                    f"no such person in {chatbot.account} or among those added to {chatbot}",
+                    f"no such person in {chatbot.account} or among the people added to {chatbot}",
                 )
             given |= {"user": found}
         return given
@@ -93,7 +93,7 @@ class WhyForm(forms.Form):
 
 @dataclass(frozen=True)
 class Answer:
-    """Whether a person may act, and why."""
+    """Whether a person may perform an action, and why."""
 
     allowed: bool
     verdict: str
@@ -117,8 +117,8 @@ def explain(user: User, chatbot: Chatbot, action: Action) -> Answer:
     # A person added to a chatbot may use it only while they belong to its account.
     belongs = owner or member is not None
     allowed = user.is_active and may(action, held | ({ADDED} if added and belongs else set()))
-    name = user.email  # shown instead of the name, which not every manager may see
-    roles = [*sorted(map(str, held))] or ["no role: they do not belong to it"]
+    name = user.email  # shown instead of the name, which some managers are not allowed to see
+    roles = [*sorted(map(str, held))] or ["no role, because they do not belong to it"]
     lines = [
         f"In {account}, {name} holds {', '.join(roles)}.",
         f"{name} was {'' if added else 'not '}added to {chatbot}"
@@ -138,7 +138,7 @@ def explain(user: User, chatbot: Chatbot, action: Action) -> Answer:
 
 
 def in_the_admin(user: User) -> str:
-    """Describe what a person can open in the admin. Not every manager may see this."""
+    """Describe what a person can open in the admin. Not every manager is allowed to see this."""
     if not user.is_staff:
         return "They cannot sign in to the admin: “may use the admin” is off."
     if user.is_superuser:

@@ -42,8 +42,8 @@ class Failed:
 class Reply:
     """A model's reply and how long it took. Each source has a `title` and a `url`.
 
-    `failed` lists the models that were asked and failed. If no model replied, `failure` is the
-    reason, and `content` is the bot's fallback message.
+    `failed` lists the models that were asked but gave no reply. If no model replied, `failure` is
+    the reason, and `content` is the bot's fallback message.
     """
 
     content: str
@@ -52,17 +52,17 @@ class Reply:
     failure: str = ""
     model: "LlmModel | None" = None
     failed: tuple[Failed, ...] = ()
-    temperature: float | None = None  # None if none was sent to the model
+    temperature: float | None = None  # None if no temperature was sent to the model
     turns_sent: int = 0
     input_tokens: int | None = None  # None if the model does not report it
     output_tokens: int | None = None
 
 
 class ReplyFailed(Exception):
-    """Raised when a model gives no reply. The reason is for staff; it contains no key or URL.
+    """Raised when a model gives no reply. `reason` is shown to staff and contains no key or URL.
 
-    `kind` is the metric label of the failure: a transport reason, the class of the status such as
-    "5xx", or KEY_NOT_SET. The default means that the response was unusable.
+    `kind` is the metric label of the failure: a transport reason, a status class such as "5xx", or
+    KEY_NOT_SET. The default label means that the response was unusable.
     """
 
     def __init__(self, reason: str, kind: str = Reason.ANSWER_NOT_UNDERSTOOD) -> None:

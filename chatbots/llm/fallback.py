@@ -1,9 +1,9 @@
 """Ask a language model for the next message in a conversation, and fall back to other models.
 
 If a model fails, its `next_model` is asked. A model that failed SKIPPED_AFTER times in a row is
-skipped for SKIPPED_FOR. After that, it is tried again for one reply per SKIPPED_FOR, and skipped
-for all others until it succeeds. The last model is never skipped, because no other is left to ask.
-The state is stored in the models' rows, so all processes share it.
+skipped for SKIPPED_FOR. After that, it is tried once per SKIPPED_FOR until it succeeds. Between
+these attempts, it is skipped. The last model is never skipped, because there is no other model to
+ask. The state is stored in the models' rows, so all processes share it.
 """
 
 import time
@@ -28,11 +28,11 @@ NOTED_EVERY = timedelta(minutes=1)
 
 
 def to_ask(model: LlmModel) -> list[LlmModel]:
-    """Return a model and its active successors, except skipped ones.
+    """Return a model and its active successors, except those that are being skipped.
 
     Once a model has been skipped for SKIPPED_FOR, it is returned to one caller, which tries it
-    again. Costs one query for each successor, and one for each model, except the last, that has
-    SKIPPED_AFTER failures.
+    again. Runs one query for each successor, and another for each model that has failed
+    SKIPPED_AFTER times in a row. The last model never needs this second query.
     """
     return _unskipped(model, _claim)
 
@@ -40,7 +40,7 @@ def to_ask(model: LlmModel) -> list[LlmModel]:
 def to_try_out(model: LlmModel) -> list[LlmModel]:
     """Return the models that `to_ask` would return now, without claiming a retry.
 
-    Costs as many queries as `to_ask`.
+    Runs as many queries as `to_ask`.
     """
     return _unskipped(model, QuerySet.exists)
 
@@ -77,7 +77,7 @@ def ask(
     """Return the model's reply to the last turn, within `seconds` (by default, LLM_TIMEOUT).
 
     `facts` is the part of the system message that may be shown to visitors; only the built-in
-    model uses it. `pauses` are the seconds to wait before each retry after a temporary failure.
+    model uses it. `pauses` lists the seconds to wait before each retry after a temporary failure.
     Call this outside any transaction, because it waits for the network. Raises ReplyFailed.
     """
     began, result = time.monotonic(), "failure"
@@ -107,9 +107,9 @@ def ask_in_turn(
 ) -> Reply:
     """Return the reply from the first model that gives one.
 
-    All models share settings.LLM_TIMEOUT. Each model except the last may take SHARE of the time
-    left and is not retried after a pause, because the next model is asked instead. Raises
-    AllFailed, or ReplyFailed if this machine lacks the resources for a request.
+    All models share settings.LLM_TIMEOUT. Each model except the last gets SHARE of the remaining
+    time, and is not retried after a temporary failure: the next model is asked instead. Raises
+    AllFailed if no model replies, or ReplyFailed if this machine lacks the resources for a request.
     """
     failed: list[Failed] = []
     ends = time.monotonic() + settings.LLM_TIMEOUT
@@ -147,8 +147,8 @@ def endpoint(row: LlmModel) -> Model:
 def note(answer: Reply) -> None:
     """Record which models failed to give a reply and which one succeeded.
 
-    All accounts share the models' rows. To avoid contention, a success is written only if failures
-    were counted before. Call this outside any transaction, so that each lock is released
+    All accounts share the models' rows. To avoid contention, a success is written only if it ends
+    a series of failures. Call this outside any transaction, so that each lock is released
     immediately.
     """
     for failed in answer.failed:
@@ -158,7 +158,7 @@ def note(answer: Reply) -> None:
 
 
 def note_failure(failed: Failed) -> None:
-    """Count a failure of a model, up to SKIPPED_AFTER, and record at most one reason per minute."""
+    """Count a model's failures up to SKIPPED_AFTER, and record at most one reason per minute."""
     rows, now = LlmModel.objects.filter(pk=failed.model.pk), timezone.now()
     last_one = When(failures_in_a_row=SKIPPED_AFTER - 1, then=Value(now + SKIPPED_FOR))
     rows.filter(failures_in_a_row__lt=SKIPPED_AFTER).update(

@@ -1,8 +1,8 @@
 """Classify the errors of OpenAI-compatible endpoints and choose a remedy.
 
 Servers report the same error in different ways, so the remedy depends on the error's parameter,
-status, code or text. The text is used for nothing else, because providers may quote keys and
-prompts in it.
+status, code or text. The text is not used for any other purpose, because providers may quote keys
+and prompts in it.
 """
 
 import math
@@ -17,11 +17,11 @@ import orjson
 from chatbots.llm.exchange import ReplyFailed
 from config.outbound.failures import class_of
 
-NAME = re.compile(r"[A-Za-z_]{1,50}|[0-9]{1,6}")  # matches error codes and types, but no API keys
+NAME = re.compile(r"[A-Za-z_]{1,50}|[0-9]{1,6}")  # matches error codes and types, but not API keys
 TOO_MANY_REQUESTS, CONTENT_TOO_LARGE = 429, 413
-SPENT = "insufficient_quota"  # the error code of a 429 response after which waiting does not help
-# How OpenAI, vLLM, llama.cpp, LM Studio, LiteLLM, OpenRouter, Anthropic, Mistral, Gemini, xAI,
-# Cohere and TGI say that a prompt is too long
+SPENT = "insufficient_quota"  # the error code of a 429 response for which waiting does not help
+# Phrases that OpenAI, vLLM, llama.cpp, LM Studio, LiteLLM, OpenRouter, Anthropic, Mistral, Gemini,
+# xAI, Cohere and TGI use to say that a prompt is too long
 TOO_LONG = (
     "context_length",
     "context length",
@@ -40,7 +40,7 @@ TOO_LONG = (
 
 
 class Remedy(Enum):
-    """What to do so that the next request may succeed."""
+    """What to do to give the next request a chance of success."""
 
     NONE = auto()
     WAIT = auto()
@@ -49,7 +49,7 @@ class Remedy(Enum):
 
 
 class ModelFault(ReplyFailed):
-    """A failed request to a model, with a remedy for the next one. `retry_after` is in seconds."""
+    """A failed request to a model, and how to remedy it. `retry_after` is in seconds."""
 
     def __init__(
         self, reason: str, kind: str, remedy: Remedy, retry_after: float | None = None
@@ -86,7 +86,7 @@ def seconds(retry_after: str | None) -> float | None:
     return max(wait, 0.0) if math.isfinite(wait) else None
 
 
-def _error(body: bytes) -> dict[str, Any]:  # Any: a peer's JSON
+def _error(body: bytes) -> dict[str, Any]:  # Any: JSON from the endpoint
     """Find the error object in a response, in any of the shapes that servers use."""
     try:
         said: Any = orjson.loads(body)
@@ -110,8 +110,8 @@ def _name(error: dict[str, Any], status: int) -> str:
 def _remedy(status: int, name: str, parameter: object, text: str) -> Remedy:
     """Choose a remedy.
 
-    It depends on the error's parameter or, if that gives none, on the error's name and the
-    response's status and text.
+    The error's parameter is checked first. If it does not identify the remedy, the choice depends
+    on the response's status and text, and on the error's name.
     """
     if parameter == "temperature":
         return Remedy.NO_TEMPERATURE

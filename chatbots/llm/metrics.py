@@ -18,7 +18,7 @@ FAILURES = Counter(
     ["reason"],
 )
 
-# Create each series now, at 0: rate() would miss the first event of a series that begins at 1.
+# Create each series at 0. If a series first appeared at 1, rate() would miss that first event.
 for known in ("reply", "failure"):
     REPLY_SECONDS.labels(known)
 for known in (NO_DEFAULT_MODEL, TRIED_TOO_OFTEN, KEY_NOT_SET, "4xx", "5xx", *Reason.values):

@@ -1,4 +1,4 @@
-"""The built-in model: answers from a bot's facts, or says that it does not know.
+"""The built-in model, which answers from a bot's facts or says that it does not know.
 
 It is deterministic and needs no network, so new installations, demos and tests get replies.
 The facts are the sentences of the general description, except those that tell the bot what to do.
@@ -14,7 +14,7 @@ from chatbots.llm.exchange import Reply
 
 QUOTED = 2  # the maximum number of sentences in an answer
 SENTENCE_LENGTH = 300
-STEM = 4  # words match if their first letters, up to this many, agree: "delivery", "deliveries"
+STEM = 4  # number of first letters that words must share to match; shorter words must be equal
 KNOWN_WEIGHT = 2  # weight of a known subject; any other word weighs 1
 
 UNKNOWN = "I am sorry, I do not know that. A member of our team will be glad to help you."
@@ -93,7 +93,7 @@ SUBJECT_OF = {word: line.split()[0] for line in SUBJECTS for word in line.split(
 
 
 def answer(question: str, facts: str) -> Reply:
-    """Answer a question from facts, with the URLs in the quoted sentences as sources."""
+    """Answer a question from facts. The sources are the URLs in the quoted sentences."""
     if remark := _remark(question):
         return Reply(remark)
     topics = _topics(question)
@@ -104,7 +104,7 @@ def answer(question: str, facts: str) -> Reply:
 
 
 def _topic(word: str) -> str:
-    """Reduce a word to its subject, or to its first letters if it has no subject."""
+    """Reduce a word to its subject, or to its first STEM letters if it has no subject."""
     beginnings = (word[:size] for size in range(len(word), min(len(word), STEM) - 1, -1))
     found = (SUBJECT_OF[part] for part in beginnings if part in SUBJECT_OF)
     return next(found, word[:STEM])
@@ -120,12 +120,12 @@ def _topics(question: str) -> set[str]:
     topics = {_topic(word) for word in words if word not in ORDINARY}
     if "how much" in question.lower() or ("free" in words and topics & MAY_BE_FREE):
         topics.add(PRICE)
-    # "Where do you deliver?" asks about delivery, "Where are you?" about the address
+    # "Where do you deliver?" asks about delivery, but "Where are you?" asks about the address
     return topics or ({PLACE} if "where" in words else set())
 
 
 def _weight(topics: set[str]) -> int:
-    """Return the total weight of topics: KNOWN_WEIGHT per known subject, 1 per other word."""
+    """Return the total weight of topics: KNOWN_WEIGHT per known subject, and 1 per other word."""
     return len(topics) + (KNOWN_WEIGHT - 1) * len(topics.intersection(SUBJECT_OF.values()))
 
 
@@ -152,11 +152,11 @@ def _sentences(facts: str) -> list[str]:
 
 
 def _fitting(sentences: Sequence[str], topics: set[str]) -> list[str]:
-    """Choose the sentences that best fit the question, in their original order.
+    """Choose up to QUOTED sentences that best fit the question, in their original order.
 
     A sentence qualifies if it mentions a known subject of the question, or topics that make up more
-    than half of the question's weight. The best sentences share the most weight with the question.
-    Among these, the ones that mention the fewest subjects are chosen.
+    than half of the question's weight. The best sentences are the ones whose shared topics weigh
+    the most and, if several are equal, the ones among them that mention the fewest known subjects.
     """
     subjects, enough = set(SUBJECT_OF.values()), _weight(topics) / 2
     fits: dict[str, tuple[int, int]] = {}

@@ -1,4 +1,4 @@
-"""Request completions from OpenAI-compatible endpoints, with retries under one deadline."""
+"""Request completions from OpenAI-compatible endpoints, with one deadline for all attempts."""
 
 import logging
 import re
@@ -22,7 +22,7 @@ from config.outbound.transport import pieces, session
 
 logger = logging.getLogger(__name__)
 
-KEPT = 128  # idle connections that are kept open, across all models
+KEPT = 128  # maximum number of idle connections that are kept open, across all models
 PAUSES = (0.5, 1.0)  # seconds before each retry, unless the endpoint sends Retry-After
 ERROR_BYTES, ERROR_SECONDS = 16 * 1024, 2.0  # limits for reading the body of an error response
 
@@ -37,7 +37,7 @@ def complete(
 ) -> Reply:
     """Request a completion within `seconds`. Raises ReplyFailed.
 
-    `pauses` are the seconds to wait before each retry after a temporary failure. If the endpoint
+    `pauses` lists the seconds to wait before each retry after a temporary failure. If the endpoint
     rejects the temperature, the request is repeated without it. If the prompt is too long, the
     request is repeated with less history, at most twice.
     """
@@ -69,7 +69,10 @@ def complete(
 
 
 def _ever_shorter(turns: Sequence[Turn]) -> Iterator[Sequence[Turn]]:
-    """Yield a conversation with its full history, then with the newest quarter, then with none."""
+    """Yield progressively shorter versions of a conversation.
+
+    The first has the full history, the second has the newest quarter of it, and the third has none.
+    """
     yield turns
     *earlier, question = turns
     system = [turn for turn in earlier if turn.role == "system"]
@@ -83,7 +86,7 @@ def _ever_shorter(turns: Sequence[Turn]) -> Iterator[Sequence[Turn]]:
 
 
 def _waited(fault: ModelFault, pause: float | None) -> bool:
-    """Wait before a retry. Returns False if no retries are left or the deadline comes first."""
+    """Wait before a retry. Returns False if there are no retries or no time left."""
     if pause is None:
         return False
     wait = pause if fault.retry_after is None else fault.retry_after
@@ -99,7 +102,7 @@ def _waited(fault: ModelFault, pause: float | None) -> bool:
 def _completion(
     model: Model, turns: Sequence[Turn], temperature: float | None
 ) -> parsing.Completion:
-    """Make one request. Raises ReplyFailed, or its subclass ModelFault, which has a remedy."""
+    """Make one request. Raises ReplyFailed, or its subclass ModelFault, which names a remedy."""
     question = {
         "model": model.name,
         "messages": [{"role": turn.role, "content": turn.content} for turn in turns],
@@ -107,7 +110,7 @@ def _completion(
     try:
         status, body = _post(model, orjson.dumps(question))
         return parsing.read(body, status)
-    except Exception as error:  # without free resources, libraries raise errors of any type
+    except Exception as error:  # if resources run out, libraries may raise errors of any type
         if not isinstance(error, FAILURES) and not is_shortage(error):
             raise
         reason, detail = explain(error)

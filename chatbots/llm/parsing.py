@@ -10,7 +10,7 @@ import orjson
 from chatbots.llm import faults
 from chatbots.llm.exchange import ReplyFailed
 
-BYTES = 1024 * 1024  # maximum size of a response, both compressed and decompressed
+BYTES = 1024 * 1024  # maximum size of a response in bytes, before and after decompression
 BOM = b"\xef\xbb\xbf"
 PACKED = ("gzip", "x-gzip", "deflate")
 MOST_TOKENS = 2_147_483_647  # the largest value of a PositiveIntegerField
@@ -25,7 +25,10 @@ THOUGHT_ENDS = "</think>"
 
 
 def unpacked(body: bytes, encoding: str) -> bytes:
-    """Return a body, decompressed to at most BYTES + 1 bytes if encoded. Raises ReplyFailed."""
+    """Decompress a body if it is encoded. Raises ReplyFailed.
+
+    Stops after BYTES + 1 decompressed bytes, so the caller can still tell that a body is too large.
+    """
     if encoding in ("", "identity"):
         return body
     if encoding not in PACKED:
@@ -50,7 +53,7 @@ def read(body: bytes, status: int = 200) -> Completion:
     if body.startswith(b"data:"):
         raise ReplyFailed(STREAMED)
     try:
-        # Any: a peer's JSON; an unexpected shape raises one of the errors caught below
+        # Any: JSON from the endpoint. Unexpected shapes raise one of the errors caught below
         said: Any = orjson.loads(body.removeprefix(BOM))
         if "error" in said and not said.get("choices"):
             raise faults.refusal(status, body)
@@ -81,7 +84,7 @@ def _text(said: Any) -> str:
 
 
 def _tokens(usage: Any) -> tuple[int | None, int | None]:
-    """Read the two token counts. They come from a peer's JSON, so they may have any type."""
+    """Read the two token counts. The endpoint's JSON may contain values of any type."""
     if not isinstance(usage, dict):
         return None, None
     counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"))

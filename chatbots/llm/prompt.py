@@ -20,7 +20,7 @@ from chatbots.models.version import VersionedRow, unused_version, use
 from config.database.prepared import Given, prepared
 
 RowT = TypeVar("RowT", bound=VersionedRow)
-CHATBOT: Any = Given("chatbot", UUIDField())  # Any: a placeholder for a uuid
+CHATBOT: Any = Given("chatbot", UUIDField())  # Any: passed where a UUID is expected
 MODEL = (  # the columns needed to call a model
     "id",
     "version",
@@ -34,20 +34,21 @@ MODEL = (  # the columns needed to call a model
     "failures_in_a_row",
 )
 OWN = ("id", "version", "description", "history_message_context", "fallback_message")
-UNUSED = "unused"  # annotation: the id of a row's current version, if no reply has used it
+# The name of the annotation that `with_unused` adds
+UNUSED = "unused"
 
 
 def with_unused(rows: "QuerySet[RowT]") -> "QuerySet[RowT]":
-    """Annotate rows with the id of their current version, if no reply has used it."""
+    """Annotate each row with its current version's id, or NULL if a reply has used the version."""
     annotated: QuerySet[RowT] = rows.annotate(**{UNUSED: unused_version()})
     return annotated
 
 
 def settings_of_chatbot() -> "QuerySet[LlmModel, tuple[Any, ...]]":
-    """Select the MODEL columns of the model that answers, and the OWN columns of the settings.
+    """Select the MODEL columns of the bot's model and the OWN columns of the bot's settings.
 
-    Selects nothing if there is no such model. The query reads the models, with one subquery for
-    each OWN column. A query that read the settings would need two for each MODEL column.
+    Selects nothing if the bot has no model to use. The query selects from the models, with one
+    subquery per OWN column. Selecting from the settings would take two subqueries per MODEL column.
     """
     own = with_unused(GeneralSettings.objects.filter(chatbot=CHATBOT))
     answering = LlmModel.objects.filter(
@@ -63,8 +64,8 @@ INSTRUCTION = prepared(
     lambda: with_unused(Instruction.objects.filter(chatbot=CHATBOT, is_active=True))
 )
 
-LONG_SYSTEM = 100_000  # characters; many models reject a longer system message
-# Upper bounds for the earlier messages in a prompt, whatever the settings say
+LONG_SYSTEM = 100_000  # in characters; many models reject a longer system message
+# Upper bounds for the earlier messages in a prompt, regardless of the bot's settings
 HISTORY_MESSAGES = 100
 HISTORY_CHARACTERS = 60_000
 
@@ -79,11 +80,11 @@ class Briefing:
     temperature: float
     history_length: int  # the maximum number of messages before the visitor's message
     fallback: str
-    # The rows that `system` was built from, at the versions used
+    # The rows that `system` was built from, as they were at that time
     settings: GeneralSettings
     instruction: Instruction | None
     personas: Sequence[Persona]
-    unused: list[UUID]  # ids of those versions that no reply has used yet
+    unused: list[UUID]  # ids of the versions of these rows that no reply has used yet
 
 
 def system_message(
@@ -98,9 +99,9 @@ def system_message(
 
 
 def fitting(said: Sequence[Turn], most: int) -> Sequence[Turn]:
-    """Return the newest turns that fit: at most `most`, with at most HISTORY_CHARACTERS in total.
+    """Return the newest turns, limited to `most` turns and HISTORY_CHARACTERS characters in total.
 
-    No turn is shortened.
+    A turn that would exceed a limit is left out rather than shortened, as are all earlier turns.
     """
     newest = list(reversed(said))[:most]
     sizes = accumulate(len(turn.content) for turn in newest)
@@ -111,7 +112,7 @@ def fitting(said: Sequence[Turn], most: int) -> Sequence[Turn]:
 def system_length(chatbot_id: UUID) -> int:
     """Return the approximate length of a bot's system message, without reading its texts."""
     own = {"chatbot": chatbot_id}
-    parts: tuple[tuple[Any, tuple[str, ...]], ...] = (  # Any: rows of any model
+    parts: tuple[tuple[Any, tuple[str, ...]], ...] = (  # Any: querysets of different models
         (GeneralSettings.objects.filter(**own), ("description",)),
         (Persona.objects.filter(**own, is_active=True), ("title", "description", "instructions")),
         (Instruction.objects.filter(**own, is_active=True), ("instruction",)),
@@ -146,8 +147,8 @@ def briefing(chatbot_id: UUID) -> Briefing:
 def lasting_briefing(chatbot_id: UUID) -> Briefing:
     """Read the settings that a bot's model needs, and mark their versions as used by a reply.
 
-    Used versions are kept. If a version was pruned after it was read, it is no longer the current
-    one, so the settings are read again. Call this outside any transaction.
+    Used versions are never pruned. If a version is pruned before it can be marked, a newer version
+    has replaced it, so the settings are read again. Call this outside any transaction.
     """
     known = briefing(chatbot_id)
     while known.unused and not use(known.unused):
@@ -156,7 +157,7 @@ def lasting_briefing(chatbot_id: UUID) -> Briefing:
 
 
 def general(chatbot_id: UUID) -> tuple[GeneralSettings, LlmModel | None]:
-    """Read a bot's settings, or the defaults if it has none, and the model that answers."""
+    """Read a bot's settings and its model. If the bot has no settings, returns the defaults."""
     found = SETTINGS.first(chatbot=chatbot_id)
     if found is None:
         rows = with_unused(GeneralSettings.objects.filter(chatbot=chatbot_id))

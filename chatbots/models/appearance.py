@@ -12,12 +12,12 @@ COLOR = RegexValidator(rf"^{COLOR_FORM}\Z", "enter a color such as #1a2b3c")
 
 
 def color(default: str, *, label: str) -> Any:
-    """Declare a column for a color: #rrggbb or #rgb."""
+    """Declare a column for a color in the form #rrggbb or #rgb."""
     return models.CharField(label, max_length=7, default=default, validators=[COLOR])
 
 
 class Appearance(ChatbotSettings):
-    """A chatbot's appearance, one row per chatbot. The defaults work out of the box."""
+    """A chatbot's appearance. Each chatbot has at most one row."""
 
     tooltip = text()
     welcome_message = long_text()

@@ -1,4 +1,4 @@
-"""Base models for a chatbot's settings (one row of each kind) and for its lists."""
+"""Base models for a chatbot's settings and for the rows of its lists."""
 
 from typing import Any
 from uuid import UUID
@@ -15,29 +15,30 @@ MOST = 200  # maximum number of rows in each of a chatbot's lists. Open point: l
 
 
 class ListFull(Refused):
-    """Raised when a list would have more than MOST rows."""
+    """Raised when an addition would make a list longer than MOST rows."""
 
 
 class ListRow(Row):
-    """A row in one of a chatbot's lists, each of which holds at most MOST rows.
+    """A row in one of a chatbot's lists. Each list holds at most MOST rows.
 
-    Admin forms call `clean`. Other code calls `make_room`, except for the rows of a new chatbot.
+    Admin forms call `clean` to check this limit, and other code calls `make_room`. The rows that
+    are created together with a chatbot are not checked.
     """
 
-    checks_room = True  # False if the caller of `clean` calls `make_room` for several rows together
+    checks_room = True  # False if a formset calls `make_room` once for all of its new rows
 
     class Meta:
         abstract = True
 
     @classmethod
     def make_room(cls, chatbot_id: UUID, rows: int = 1) -> None:
-        """Check that `rows` more rows fit. Call this inside a transaction. Raises ListFull.
+        """Check that the list has room for `rows` more rows. Raises ListFull.
 
-        The chatbot stays locked until the transaction ends, so that concurrent requests cannot
-        exceed the limit together.
+        Call this inside a transaction. The chatbot stays locked until the transaction ends, so
+        concurrent requests cannot jointly exceed the limit.
         """
         Chatbot.objects.lock(chatbot_id)
-        present: Any = cls._default_manager  # Any: each subclass declares its own `chatbot`
+        present: Any = cls._default_manager  # Any: only subclasses have a `chatbot` column
         if present.filter(chatbot=chatbot_id).count() + rows > MOST:
             raise ListFull(f"a chatbot has at most {MOST} {cls._meta.verbose_name_plural}")
 
@@ -52,7 +53,7 @@ class ListRow(Row):
 
 
 class ChatbotSettings(Row):
-    """One kind of a chatbot's settings, stored in a single row."""
+    """One kind of settings. Each chatbot has at most one row of each kind."""
 
     chatbot = models.OneToOneField(
         Chatbot, on_delete=models.CASCADE, related_name="%(class)s", editable=False
@@ -63,7 +64,7 @@ class ChatbotSettings(Row):
 
     @classmethod
     def own_fields(cls) -> list[str]:
-        """Return the names of all columns except the chatbot, the version and those in ORDINARY."""
+        """Return the names of all columns except `chatbot`, `version` and those in ORDINARY."""
         return [
             field.name
             for field in cls._meta.concrete_fields
@@ -75,7 +76,7 @@ class ChatbotSettings(Row):
 
 
 def flag(default: bool = False, *, label: str | None = None) -> Any:
-    """Declare a boolean column. `label`, here and below, is the column's name in the admin."""
+    """Declare a boolean column. `label` is its name in the admin."""
     return models.BooleanField(label, default=default)
 
 

@@ -17,13 +17,14 @@ from config.database.row import Row
 
 
 class ChatbotQuerySet(models.QuerySet["Chatbot"]):
-    """Selects chatbots by the people who may use them. Open points: roles, permissions."""
+    """Selects chatbots according to who may use them. Open points: roles, permissions."""
 
     def with_users(self) -> list[Rows]:
-        """Pair chatbots with the people who may use them: one queryset for each kind of access.
+        """Pair chatbots with the people who may use them.
 
-        Each queryset is annotated with `person`, a user's id. A person added to a chatbot counts
-        only while they are a member of its account.
+        Returns one queryset for each kind of access. Each row is a chatbot, annotated with
+        `person`, the id of a user who may use it. A person added to a chatbot may use it only while
+        they are a member of its account.
         """
         pairs = by_role(self, Action.USE_CHATBOT, account="account__")
         if may(Action.USE_CHATBOT, {ADDED}):
@@ -38,7 +39,7 @@ class ChatbotQuerySet(models.QuerySet["Chatbot"]):
     def open_to(self, person: Any) -> "ChatbotQuerySet":
         """Select the chatbots that a person may use.
 
-        On PostgreSQL, `ids_sought` finds their ids without reading the chatbots of other accounts.
+        On PostgreSQL, uses `ids_sought`, which does not read the chatbots of other accounts.
         """
         if connection.vendor == "postgresql":
             return self.filter(pk__in=Collected(ids_sought(person)))
@@ -50,12 +51,12 @@ class ChatbotQuerySet(models.QuerySet["Chatbot"]):
 
     def lock(self, chatbot_id: UUID) -> None:
         """Lock a chatbot until the caller's transaction ends."""
-        # no_key: transactions that insert rows referring to the chatbot, such as threads, do not
-        # wait for this lock.
+        # With no_key, other transactions do not wait for this lock when they insert rows that refer
+        # to the chatbot, such as threads.
         self.select_for_update(no_key=True).filter(pk=chatbot_id).first()
 
     def with_caller_role(self, person: Any) -> "ChatbotQuerySet":
-        """Annotate each chatbot with `caller_role`: a person's role in it, or null."""
+        """Annotate each chatbot with `caller_role`, the person's role in it, or null."""
         added = ChatbotMember.objects.filter(chatbot=OuterRef("pk"), user=person)
         return self.annotate(caller_role=Subquery(added.order_by().values("role")))
 
@@ -63,11 +64,11 @@ class ChatbotQuerySet(models.QuerySet["Chatbot"]):
 def ids_sought(person: Any) -> Rows:
     """Return the ids of the chatbots that a person may use. PostgreSQL only.
 
-    The rule is the same as in `with_users`, but a join is avoided: for a join, PostgreSQL reads the
-    chatbots of all accounts if it expects many in each. Instead, a subquery selects the chatbots
-    whose account is in a range, and both bounds of the range are the same id. PostgreSQL cannot
-    know the bounds in advance, and in that case it always expects few rows. So it runs the subquery
-    once for each of the person's accounts, and finds the chatbots by index.
+    Applies the same rule as `with_users`, but without its join. If PostgreSQL expects many chatbots
+    in each account, it executes that join by reading the chatbots of all accounts. Here, a subquery
+    selects the chatbots whose account id lies in a range, and both bounds of the range are the same
+    account id. PostgreSQL does not know the bounds when it plans the query, so it expects few rows.
+    It therefore runs the subquery once for each of the person's accounts and uses an index.
     """
     chatbots = Chatbot.objects.order_by()
     within = chatbots.filter(account__gte=OuterRef("pk"), account__lte=OuterRef("pk"))

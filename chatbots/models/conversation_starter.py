@@ -7,7 +7,7 @@ from chatbots.models.chatbot import Chatbot
 
 
 class ConversationStarter(ListRow):
-    """A JSON object, stored as given."""
+    """A conversation starter: any JSON object, stored unchanged."""
 
     chatbot = models.ForeignKey(
         Chatbot, on_delete=models.CASCADE, related_name="conversation_starters"

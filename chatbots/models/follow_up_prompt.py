@@ -36,10 +36,10 @@ class FollowUpPrompt(ListRow):
 
 
 def one_pair(given: Mapping[str, Any]) -> dict[str, str]:
-    """Return all four texts of a prompt: one complete pair as given, and the other pair empty.
+    """Return a prompt's four texts: those of a button or of a link, with the other two empty.
 
-    A missing text and None count as empty. A pair is complete if neither text is blank. Raises
-    Refused if texts from both pairs are given, or if neither pair is complete.
+    A text that is missing or None counts as empty. A button or a link is complete if neither of its
+    texts is blank. Raises Refused if texts of both are given, or if neither is complete.
     """
     texts = {name: given.get(name) or "" for name in (*BUTTON, *LINK)}
     button, link = ([texts[name] for name in pair] for pair in (BUTTON, LINK))

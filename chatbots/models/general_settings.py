@@ -8,21 +8,21 @@ from chatbots.models.version import VersionedRow
 
 
 class GeneralSettingsQuerySet(models.QuerySet["GeneralSettings"]):
-    """Annotates general settings with the model that answers."""
+    """Annotates general settings with the model that the bot uses."""
 
     def with_llm(self) -> "GeneralSettingsQuerySet":
-        """Annotate each row with `llm_id`, the id of the model that answers."""
+        """Annotate each row with `llm_id`, the id of the model that the bot uses."""
         return self.annotate(llm_id=effective_column("id", models.OuterRef("llm_model")))
 
 
 class GeneralSettings(VersionedRow, ChatbotSettings):
-    """A chatbot's general settings, one row per chatbot."""
+    """A chatbot's general settings. Each chatbot has at most one row."""
 
     description = long_text()
     disable_smart_followup = flag(label="disable smart follow-ups")
     number_of_smart_followup_question_shown = whole(3, label="number of smart follow-up questions")
     enable_page_context_awareness = flag()
-    history_message_context = whole(10, label="earlier messages sent to the model")
+    history_message_context = whole(10, label="number of earlier messages sent to the model")
     llm_model = models.ForeignKey(
         LlmModel,
         null=True,

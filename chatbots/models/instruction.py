@@ -20,7 +20,10 @@ def creativity() -> "models.FloatField[float, float]":
 
 
 class Instruction(VersionedRow, ListRow):
-    """A system instruction. At most one per chatbot is active. Open point: instruction-active."""
+    """A system instruction. A chatbot has at most one active instruction.
+
+    Open point: instruction-active.
+    """
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="instructions")
     title = models.CharField(max_length=100)

@@ -33,9 +33,9 @@ class FieldType(models.TextChoices):
 
 
 class LeadSettings(ChatbotSettings):
-    """A chatbot's lead settings: at most one row, created by the first change.
+    """A chatbot's lead settings. Each chatbot has at most one row.
 
-    Open point: lead-repeat.
+    The row is created when the settings are first changed. Open point: lead-repeat.
     """
 
     enable_lead_collection = flag(True, label="collect leads")

@@ -14,12 +14,14 @@ from config.database.row import Row
 
 
 class LlmModel(VersionedRow, Row):
-    """A model for bots. `key_variable` names the environment variable that holds its API key."""
+    """A language model. `key_variable` names the environment variable that holds its API key."""
 
     OFFLINE = "offline"
 
     provider = models.CharField(
-        max_length=50, help_text='"offline" is the built-in model; all others are OpenAI-compatible'
+        max_length=50,
+        help_text='Enter "offline" for the built-in model, or any other name for an '
+        "OpenAI-compatible one.",
     )
     title = models.CharField(max_length=100)
     name = models.CharField("model name", max_length=SHORT, blank=True)
@@ -52,7 +54,7 @@ class LlmModel(VersionedRow, Row):
         on_delete=models.DO_NOTHING,
         related_name="+",
         help_text="Used if this model fails or takes more than half of the remaining time. "
-        "All models tried for a reply share LLM_TIMEOUT.",
+        "LLM_TIMEOUT limits the total time for a reply.",
     )
     is_active = models.BooleanField("active", default=True)
     is_default = models.BooleanField("default", default=False)
@@ -90,7 +92,7 @@ class LlmModel(VersionedRow, Row):
     def reason_to_keep(self) -> str | None:
         """Return why the model cannot be deleted, or None if it can.
 
-        Costs one index lookup for each foreign key, however many rows refer to the model.
+        Runs one indexed query for each foreign key, no matter how many rows refer to the model.
         """
         if self.is_default:
             return "it is the default model"
@@ -106,15 +108,16 @@ class LlmModel(VersionedRow, Row):
     def delete(self, *args: Any, **options: Any) -> tuple[int, dict[str, int]]:
         """Delete the model unless it is the default or in use. Raises ProtectedError.
 
-        Foreign keys to models are DO_NOTHING, so Django reads no referring rows. If a race lets a
-        deletion pass this check, the database rejects it.
+        Foreign keys to LlmModel use DO_NOTHING, so Django does not read the referring rows. If
+        another transaction adds a reference after `reason_to_keep` has run, the database rejects
+        the deletion.
         """
         if reason := self.reason_to_keep():
             raise models.ProtectedError(reason, {self})
         return super().delete(*args, **options)
 
     def clean(self) -> None:
-        """Require a base URL unless the model is built in, and reject cycles of next models.
+        """Require a base URL unless the model is built in, and reject cycles in `next_model`.
 
         Raises ValidationError.
         """
@@ -126,7 +129,10 @@ class LlmModel(VersionedRow, Row):
             raise ValidationError({"next_model": f"a model cannot come after itself: {names}"})
 
     def successors(self) -> "list[LlmModel]":
-        """Read the models that follow this one, in order, with one query each. Stops at a cycle."""
+        """Return the models to try after this one, in order. Stops at a cycle.
+
+        Runs one query for each model.
+        """
         following: list[LlmModel] = []
         seen, next_id = {self.pk}, self.next_model_id
         while next_id and next_id not in seen:
@@ -138,10 +144,10 @@ class LlmModel(VersionedRow, Row):
 
 
 def effective_column(column: str, chosen: OuterRef | Subquery) -> Any:
-    """Select a column of the model that answers: the chosen one if active, or else the default.
+    """Select a column of the model in use: the chosen model if it is active, or else the default.
 
-    `chosen` is the chosen model's id. The column is NULL if neither the chosen model nor a default
-    is active. Open point: default-model.
+    `chosen` is an expression for the chosen model's id. The column is NULL if the chosen model is
+    not active and there is no active default model. Open point: default-model.
     """
     active = LlmModel.objects.filter(is_active=True)
     return Coalesce(
@@ -151,5 +157,5 @@ def effective_column(column: str, chosen: OuterRef | Subquery) -> Any:
 
 
 def effective_columns(chosen: OuterRef) -> dict[str, Any]:
-    """Return annotations for the model that answers: `llm_id`, `llm_provider`, `llm_title`."""
+    """Return the annotations `llm_id`, `llm_provider` and `llm_title` for the model in use."""
     return {f"llm_{name}": effective_column(name, chosen) for name in ("id", "provider", "title")}

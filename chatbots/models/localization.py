@@ -14,18 +14,19 @@ DEFAULT_LOCALE = "en"
 
 
 def complete(locale_code: str, texts: dict[str, str]) -> dict[str, str]:
-    """Fill in missing texts with the shipped ones, in the locale's language or else in English."""
+    """Fill in missing texts with those shipped for the locale's language, or else for English."""
     shipped = shipped_texts(DEFAULT_LOCALE) | shipped_texts(locale_code)
     return {name: texts.get(name) or shipped[name] for name in NAMES}
 
 
 class LocalizationQuerySet(models.QuerySet["Localization"]):
-    """Orders text sets by preference for system messages."""
+    """Sorts text sets so that the one used for system messages comes first."""
 
     def spoken_first(self) -> "LocalizationQuerySet":
-        """Put the set used for system messages first: English, or else the oldest.
+        """Sort the sets so that the one used for system messages comes first.
 
-        Open point: system-locale.
+        System messages use the English set or, if there is none, the oldest set. Open point:
+        system-locale.
         """
         return self.order_by(
             models.Case(models.When(locale_code=DEFAULT_LOCALE, then=0), default=1),
@@ -35,7 +36,7 @@ class LocalizationQuerySet(models.QuerySet["Localization"]):
 
 
 class Localization(ListRow):
-    """The texts of one locale. Only the texts changed for the bot are stored."""
+    """The texts of one locale. Stores only the texts that have been changed for the bot."""
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="localizations")
     locale_code = models.CharField(

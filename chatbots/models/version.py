@@ -1,8 +1,9 @@
-"""Versions of the rows that a prompt is built from, so that old prompts can be rebuilt.
+"""Store versions of the rows that prompts are built from, so that old prompts can be rebuilt.
 
-The newest versions of a row are kept, and so is each version that a reply has used. A process that
-generates a reply sets `used` before it asks the model, and pruning deletes only unused versions.
-Each of these two writes is a single statement on one row, so the database serializes them.
+The newest versions of a row are kept, and so is every version that a reply has used. A process that
+generates a reply sets a version's `used` column before it asks the model, and pruning deletes only
+unused versions. Marking a version as used cannot race with pruning it: each is a single statement
+on the same row, so the database runs one after the other.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,14 +21,14 @@ from config.database.prepared import Given, insert, prepared_delete
 from config.database.row import Row, save_changes
 from config.runtime.context import current_person, current_via
 
-NEWEST_KEPT = 200  # number of newest versions kept for each row
+NEWEST_KEPT = 200  # how many of a row's newest versions are kept
 
 
 class Version(Row):
     """A row's content after one change, and who made the change. The content is never modified.
 
-    `row_id` is not a foreign key, because versions outlive their row. Deleting a chatbot deletes
-    its versions.
+    `row_id` is not a foreign key, because versions are kept when their row is deleted. Deleting a
+    chatbot deletes the versions of its rows.
     """
 
     chatbot = models.ForeignKey(
@@ -45,7 +46,7 @@ class Version(Row):
         related_name="+",
     )
     saved_via = models.CharField(max_length=SHORT, default=current_via)
-    used = models.BooleanField(default=False)  # a reply may refer to this version: never prune it
+    used = models.BooleanField(default=False)  # if True, a reply might use it: never prune it
 
     class Meta:
         constraints = [
@@ -57,7 +58,7 @@ class Version(Row):
 
 
 def content_at(row_id: UUID, number: int) -> dict[str, Any]:
-    """Return a row's exact content at one version. Raises Version.DoesNotExist."""
+    """Return the exact content of one version of a row. Raises Version.DoesNotExist."""
     found: dict[str, Any] = Version.objects.values_list("content", flat=True).get(
         row_id=row_id, number=number
     )
@@ -65,13 +66,13 @@ def content_at(row_id: UUID, number: int) -> dict[str, Any]:
 
 
 def unused_version() -> Subquery:
-    """Select the id of a row's current version, or NULL if a reply has used it."""
+    """Select the id of a row's current version, or NULL if a reply has used that version."""
     current = Version.objects.filter(row_id=OuterRef("pk"), number=OuterRef("version"), used=False)
     return Subquery(current.values("pk"))
 
 
 def use(version_ids: Iterable[UUID]) -> bool:
-    """Mark versions as used. Returns False if one of them no longer exists.
+    """Mark versions as used. Returns False if any of the versions no longer exists.
 
     Call this outside any transaction: each update then commits on its own, so only one lock is held
     at a time.
@@ -93,7 +94,7 @@ class VersionedRow(models.Model):
     `bulk_create` store no version, so only tests use them to write the columns in `content_fields`.
     """
 
-    version = models.PositiveIntegerField(default=0, editable=False)  # the current number
+    version = models.PositiveIntegerField(default=0, editable=False)  # the current version's number
     unused: UUID | None = None  # set by queries annotated with `unused_version`
 
     class Meta:
@@ -102,7 +103,7 @@ class VersionedRow(models.Model):
     content_fields: ClassVar[tuple[str, ...]]
 
     def save(self, *args: Any, **options: Any) -> None:
-        """Save the row, and a version of it if its content is new."""
+        """Save the row. Also stores a version if the row is new or its content has changed."""
         with transaction.atomic():
             stored = None if self._state.adding else self._stored()
             self.version = stored.version if stored else 0
@@ -121,7 +122,10 @@ class VersionedRow(models.Model):
         return {n: str(value) if isinstance(value, UUID) else value for n, value in values.items()}
 
     def change(self, changes: Mapping[str, Any]) -> Self:
-        """Save changes to a row that the caller has locked. New content also adds a version."""
+        """Save changes to a row that the caller has locked.
+
+        Stores a new version if the content changes.
+        """
         changed = copy(self)
         for name, value in changes.items():
             setattr(changed, name, value)
@@ -132,17 +136,17 @@ class VersionedRow(models.Model):
         return self
 
     def _stored(self) -> Self | None:
-        rows: Any = type(self)._base_manager  # Any: the manager of a subclass
+        rows: Any = type(self)._base_manager  # Any, because each subclass has its own manager
         found: Self | None = rows.select_for_update(no_key=True).filter(pk=self.pk).first()
         return found
 
     def _keep(self) -> None:
-        """Store the current version, and prune the one that is no longer among the newest.
+        """Store the current version, and prune the version that it displaces.
 
         The number of the version to prune is the current number minus NEWEST_KEPT. That version is
-        deleted unless a reply has used it. All versions of language models, which belong to no
-        chatbot, are kept, because replies do not mark them as used. There are few of them, because
-        only superusers and the environment change models.
+        deleted unless a reply has used it. All versions of language models are kept, because no
+        chatbot owns a model, and replies do not mark its versions as used. There are few of them,
+        because models are changed only by superusers or through environment variables.
         """
         chatbot_id = getattr(self, "chatbot_id", None)
         if chatbot_id and self.version > NEWEST_KEPT:

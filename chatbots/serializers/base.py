@@ -28,14 +28,14 @@ class Color(Text):
 
 
 def like(model: type[models.Model], name: str, **options: Any) -> Any:
-    """Return a strict API field that accepts a column's values, within the column's bounds."""
+    """Return a strict API field for a column, with the same bounds as the column."""
     match model._meta.get_field(name):
         case models.BooleanField():
             return Flag(**options)
         case models.PositiveIntegerField():
             return Whole(**options)
         case models.FloatField() as column:
-            # The validators' codes, min_value and max_value, are also names of Number's options.
+            # Number takes options named after the codes of validators, such as min_value.
             bounds: list[Any] = column.validators
             return Number(**{bound.code: bound.limit_value for bound in bounds}, **options)
         case models.JSONField():
@@ -45,13 +45,13 @@ def like(model: type[models.Model], name: str, **options: Any) -> Any:
         case models.CharField() | models.TextField() as column:
             return Text(max_length=column.max_length, **options)
         case column:
-            raise TypeError(f"no wire field accepts the values of {column}")
+            raise TypeError(f"there is no API field type for {column}")
 
 
 def settings_fields(
     model: type[ChatbotSettings], *, without: Container[str] = ()
 ) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-    """Return an optional field for each of a model's settings."""
+    """Return an optional API field for each of a model's settings, except those in `without`."""
     return {
         name: like(model, name, required=False)
         for name in model.own_fields()
@@ -66,14 +66,17 @@ def settings_shape(
     *,
     rule: Mapping[str, Any] | None = None,
 ) -> type[Shape]:
-    """Create the Shape of a body that changes settings. `open_points` is keyed by field name."""
+    """Create a Shape for request bodies that change settings.
+
+    `open_points` is keyed by field name.
+    """
     doc = "Omitted fields keep their values."
     about = {"__doc__": doc, "open_points": open_points or {}, "rule": rule}
     return type(name, (Shape,), {**about, **fields})
 
 
 class SettingsRecord(Record):
-    """A chatbot's row of settings. The OpenAPI document shows the defaults."""
+    """Base class for settings records. The OpenAPI document shows the settings' default values."""
 
     def build_standard_field(self, field_name: str, model_field: Any) -> tuple[Any, dict[str, Any]]:
         """Add the model's default to the field."""

@@ -31,7 +31,7 @@ class StarterInput(Shape):
 
 
 class AnyObject(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]  # spectacular's
-    """Documents StarterInput, which spectacular would leave out because it declares no fields."""
+    """Provides StarterInput's schema, because drf-spectacular omits serializers without fields."""
 
     target_class = StarterInput
 
@@ -41,9 +41,9 @@ class AnyObject(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]  #
 
 
 class GivenObject(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]  # spectacular's
-    """Documents that StarterRecord also has the fields of the given object.
+    """Extends StarterRecord's schema to allow the fields of the object that the client sent.
 
-    Without this, generated clients offer only the fields that we add.
+    Otherwise, generated clients would offer only the fields that we add.
     """
 
     target_class = StarterRecord

@@ -35,7 +35,7 @@ def part(name: str) -> Any:
 
 
 def whole(pair: tuple[str, ...], *, without: tuple[str, ...]) -> dict[str, Any]:
-    """Return the JSON Schema for a body with one complete pair and without the other."""
+    """Return the JSON Schema of a body that has every field in `pair` and no field in `without`."""
     given = {camel(name): {"type": "string", "pattern": Text.PATTERN} for name in pair}
     absent = {camel(name): {"type": ["string", "null"], "maxLength": 0} for name in without}
     return {"type": "object", "required": [*given], "properties": given | absent}

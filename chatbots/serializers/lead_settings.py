@@ -32,13 +32,13 @@ class FormField(serializers.Serializer[Any]):
 
 
 def notified_emails(**options: Any) -> TextList:
-    """Return the list field for the email addresses that are notified of leads."""
+    """Return a list field for the email addresses that receive lead notifications."""
     email = Text(validators=[EmailValidator("Expected an email address")])
     return TextList(child=email, max_length=MAX_EMAILS, **options)
 
 
 def form_fields(**options: Any) -> TextList:
-    """Return the list field for the form's extra fields."""
+    """Return a list field for the extra fields of the lead form."""
     return TextList(child=FormField(), max_length=MAX_FORM_FIELDS, **options)
 
 

@@ -1,4 +1,4 @@
-"""The wire format of a set of interface texts, with shipped texts in place of missing ones."""
+"""The wire format of a set of interface texts. Missing texts fall back to the shipped ones."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -22,13 +22,13 @@ class LocalizationRecord(Record):
         fields = ["id", "chatbot_id", "locale_code", "updated_at"]
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """Add a string field for each text. The names are already in camelCase."""
+        """Add a string field for each text. The texts' names are already in camelCase."""
         return super().get_fields() | {name: Text(max_length=LONG) for name in NAMES}
 
     @classmethod
     @cache
     def paths(cls) -> tuple[str, ...]:
-        """List the columns to read. One column holds all changed texts."""
+        """List the columns to read. `texts` holds every text that has been changed for the bot."""
         return ("id", "chatbot_id", "locale_code", "updated_at", "texts")
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The wire formats of general and user-data settings in one flat body. Open point: settings-put."""
+"""The wire formats that combine general and user-data settings. Open point: settings-put."""
 
 from typing import Any
 

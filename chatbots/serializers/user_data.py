@@ -1,4 +1,7 @@
-"""The wire formats of user-data settings, part of the lead settings. Open point: user-data."""
+"""The wire formats of user-data settings, which are part of the lead settings.
+
+Open point: user-data.
+"""
 
 from chatbots.models import LeadSettings
 from chatbots.models.lead_settings import USER_DATA, ShareDetails

@@ -28,19 +28,19 @@ from config.database.trail import record_deletion
 LOCKED = prepared(
     lambda: Chatbot.objects.select_for_update(no_key=True).filter(pk=Given("chatbot", UUIDField()))
 )
-CHANGEABLE = "name", "description", "is_active"  # an erasure changes these, too
+CHANGEABLE = "name", "description", "is_active"  # columns that updates and erasures change
 
 
 @contextmanager
 def unique_name() -> Iterator[None]:
-    """Raise InvalidRequest if the block sets a name that the database rejects as not unique.
+    """Raise InvalidRequest if the block sets a name that is already taken.
 
-    The block must set no other unique column. Other integrity errors are raised unchanged. For
+    The block must not set any other unique column. Other integrity errors are raised unchanged. For
     example, a commit inside the block violates a foreign key if the caller has just been deleted.
     """
     try:
-        # A single statement needs no transaction of its own. Within the caller's transaction, a
-        # savepoint keeps that transaction usable after an error.
+        # If the caller has opened a transaction, a savepoint keeps the transaction usable after an
+        # error. Otherwise, no savepoint is needed.
         with transaction.atomic() if connection.in_atomic_block else nullcontext():
             yield
     except IntegrityError as error:
@@ -51,7 +51,7 @@ def unique_name() -> Iterator[None]:
 
 
 def create_chatbot(account: Account, *, creator_id: UUID, name: str, description: str) -> Chatbot:
-    """Create a chatbot with its settings and English texts, within the plan's limit.
+    """Create a chatbot with its settings and English texts, unless the plan's limit is reached.
 
     Raises ChatbotLimitReached, InvalidRequest.
     """
@@ -69,10 +69,11 @@ def create_chatbot(account: Account, *, creator_id: UUID, name: str, description
 
 
 def erase_chatbot(chatbot: Chatbot, *, entry: Model | None = None) -> bool:
-    """Hide a chatbot permanently and free its name. The worker deletes the dependent rows.
+    """Hide a chatbot permanently, and make its name available again.
 
-    Returns False if it is already erased. The chatbot's row is kept as long as the delivery log
-    refers to it. `entry`, a row of the admin's log, is stored in the same transaction.
+    The worker later deletes the rows that depend on the chatbot. It keeps the chatbot's own row as
+    long as the delivery log refers to it. `entry`, a row of the admin's log, is stored in the same
+    transaction. Returns False if the chatbot was already erased.
     """
     present = Chatbot.objects.filter(pk=chatbot.pk)
     columns = {"name": replacement(), "description": "", "is_active": False}
@@ -86,10 +87,11 @@ def erase_chatbot(chatbot: Chatbot, *, entry: Model | None = None) -> bool:
 
 
 def update_chatbot(chatbot: Chatbot, changes: Mapping[str, Any]) -> Chatbot:
-    """Apply changes, given by column name. Returns the chatbot as stored.
+    """Apply changes, keyed by column name. Returns the chatbot as stored.
 
-    The given chatbot was read without a lock. If it has changed since, it is read again.
-    Raises ChatbotNotFound if it has been erased, and InvalidRequest if the new name is taken.
+    The caller has read the chatbot without locking it. If the row has changed since then, it is
+    read again. Raises ChatbotNotFound if the chatbot has been erased, and InvalidRequest if the new
+    name is taken.
     """
     with unique_name():
         if changes and save_unlocked(chatbot, changes, CHANGEABLE):

@@ -12,7 +12,7 @@ from config.database.row import save_changes
 
 
 def update(chatbot_id: UUID, prompt_id: UUID, changes: Mapping[str, Any]) -> FollowUpPrompt:
-    """Change columns of a prompt, which stays locked until the change commits. Raises NotFound."""
+    """Lock a prompt until the transaction ends, and change its columns. Raises NotFound."""
     with transaction.atomic():
         rows = FollowUpPrompt.objects.select_for_update(of=("self",), no_key=True)
         row = rows.select_related("chatbot").filter(chatbot=chatbot_id, pk=prompt_id).first()

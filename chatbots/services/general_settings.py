@@ -25,14 +25,14 @@ def check(current: GeneralSettings, changes: Mapping[str, Any]) -> None:
             "Settable only when limitMessagesPerConversation is true",
         )
     if chosen := changes.get("llm_model_id"):
-        # Locked, so that the model still exists when this transaction commits.
+        # The lock ensures that the model still exists when this transaction commits.
         models = LlmModel.objects.select_for_update(no_key=True)
         if models.filter(pk=chosen, is_active=True).first() is None:
             raise InvalidRequest.at(["llmModelId"], "Expected the id of an active model")
 
 
 def change(chatbot_id: UUID, changes: Mapping[str, Any]) -> GeneralSettings:
-    """Apply changes, given by column name. Creates the row if needed. Raises InvalidRequest."""
+    """Apply changes, keyed by column name. Creates the row if needed. Raises InvalidRequest."""
     with transaction.atomic(savepoint=False):
         current = settings.lock(GeneralSettings, chatbot_id)
         check(current, changes)

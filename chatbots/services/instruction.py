@@ -1,7 +1,8 @@
-"""Create, change and activate instructions. At most one per chatbot is active.
+"""Create, change and activate instructions. A chatbot has at most one active instruction.
 
 Every write locks the chatbot first, so two instructions are never activated at the same time. It
-also locks the rows that it changes, because the admin locks only those, and not the chatbot.
+also locks the instructions that it changes, because the admin locks only instructions, not
+the chatbot.
 Open points: instruction-active, instruction-select.
 """
 
@@ -41,9 +42,9 @@ def create(chatbot_id: UUID, given: Mapping[str, Any]) -> Instruction:
 
 
 def update(chatbot_id: UUID, instruction_id: UUID, changes: Mapping[str, Any]) -> Instruction:
-    """Change columns of an instruction. Activating it deactivates the others.
+    """Change columns of an instruction. Raises NotFound.
 
-    Raises NotFound.
+    Activating an instruction deactivates the chatbot's other instructions.
     """
     with transaction.atomic():
         lock_chatbot(chatbot_id)
@@ -63,8 +64,8 @@ def activate(chatbot_id: UUID, instruction_id: UUID) -> Instruction:
 def select_titled(chatbot_id: UUID, title: str, text: str) -> tuple[Instruction, bool]:
     """Activate the oldest instruction with this title, or create one with this text.
 
-    Returns the instruction, and whether it was created. If one must be created, a blank title or
-    text raises InvalidRequest, and a full list raises ListFull.
+    Returns the instruction, and whether it was created. Creating it raises InvalidRequest if the
+    title or text is blank, and ListFull if the chatbot has no room for another instruction.
     """
     with transaction.atomic():
         lock_chatbot(chatbot_id)

@@ -15,7 +15,7 @@ FoundT = TypeVar("FoundT")
 
 
 def first(rows: Sequence[FoundT]) -> FoundT:
-    """Return the only item of `rows`, a chatbot's lead settings. Raises NotFound if there is none.
+    """Return a chatbot's lead settings, the only item of `rows`. Raises NotFound if it is empty.
 
     Open point: lead-repeat.
     """
@@ -30,5 +30,5 @@ def remove(chatbot_id: UUID) -> LeadSettings:
     with transaction.atomic():
         lock_chatbot(chatbot_id)
         row = first([*rows])
-        copy(row).delete()  # deleting the row itself would clear its id
+        copy(row).delete()  # deleting `row` itself would clear its id
     return row

@@ -11,7 +11,7 @@ from config.database.trail import update_rows
 
 
 def make_default(model: LlmModel) -> None:
-    """Make a model active, and the default for bots that have no active model."""
+    """Activate a model, and make it the default for bots that have no active model."""
     with transaction.atomic():
         # A concurrent call waits here, and then sees the default that this call has set.
         list(LlmModel.objects.order_by("pk").select_for_update(no_key=True).values_list("pk"))
@@ -22,8 +22,8 @@ def make_default(model: LlmModel) -> None:
 def keep_environment_model() -> None:
     """Make the environment's model the default, if the environment configures one.
 
-    Otherwise, deactivate the model that an earlier environment configured, if any. If no default is
-    left, the built-in model becomes the default.
+    Otherwise, deactivate the model that an earlier environment configured, if any. If no
+    model is the default afterward, make the built-in model the default.
     """
     with transaction.atomic():
         if settings.LLM_BASE_URL:

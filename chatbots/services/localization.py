@@ -11,8 +11,9 @@ from config.api.errors import InvalidRequest
 def copy_texts(source: Localization, locale_code: str) -> Localization:
     """Copy the texts stored in a set to the chatbot's set for another locale.
 
-    Creates the target set if needed, and keeps the texts that are already stored in it. A
-    malformed locale code raises InvalidRequest, and a full list raises ListFull.
+    Creates the target set if needed, and keeps the texts that are already stored in it.
+    Raises InvalidRequest if the locale code is malformed, and ListFull if the chatbot has no room
+    for a new set.
     """
     new = Localization(chatbot_id=source.chatbot_id, locale_code=locale_code)
     try:
@@ -21,7 +22,7 @@ def copy_texts(source: Localization, locale_code: str) -> Localization:
         raise InvalidRequest.at(["locale_code"], error.messages[0]) from None
     with transaction.atomic():
         lock_chatbot(source.chatbot_id)
-        # Locked too, because the admin locks only the set that it saves, and not the chatbot.
+        # Lock the set too, because the admin locks only the set that it saves, not the chatbot.
         sets = Localization.objects.select_for_update(no_key=True)
         target = sets.filter(chatbot=source.chatbot_id, locale_code=locale_code).first()
         if target is None:

@@ -11,7 +11,7 @@ from config.api.errors import NotFound
 
 
 def update(chatbot_id: UUID, persona_id: UUID, changes: Mapping[str, Any]) -> Persona:
-    """Change columns of a persona, which stays locked until the change commits. Raises NotFound."""
+    """Lock a persona until the transaction ends, and change its columns. Raises NotFound."""
     with transaction.atomic():
         rows = Persona.objects.select_for_update(no_key=True)
         row = rows.filter(chatbot=chatbot_id, pk=persona_id).first()

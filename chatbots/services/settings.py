@@ -1,7 +1,8 @@
-"""Read and change one kind of settings: a single row for each chatbot, created when needed.
+"""Read and change one kind of settings.
 
-Writers lock the chatbot. The chatbot column is unique, so if two readers race to create the row,
-one of them succeeds and the other reads that row. Open points: defaults, lead-repeat.
+Each chatbot has at most one row of each kind, which is created when needed. Writers lock the
+chatbot. The chatbot column is unique, so if two readers race to create the row, one of them creates
+it and the other reads it. Open points: defaults, lead-repeat.
 """
 
 from collections.abc import Mapping
@@ -34,6 +35,6 @@ def lock(kind: type[SettingsT], chatbot_id: UUID) -> SettingsT:
 
 
 def change(kind: type[SettingsT], chatbot_id: UUID, changes: Mapping[str, Any]) -> SettingsT:
-    """Apply changes, given by column name. Creates the row if needed."""
+    """Apply changes, keyed by column name. Creates the row if needed."""
     with transaction.atomic():
         return save_changes(lock(kind, chatbot_id), changes)

@@ -21,10 +21,10 @@ class Trial:
 
 
 def ask(chatbot_id: UUID, said: Sequence[Turn], question: str) -> Trial:
-    """Return the reply to a question that follows the turns in `said`.
+    """Ask a question after the turns in `said`, and return the reply with its system message.
 
-    The question counts against no quota. Only metrics record the reply or failure. Releases the
-    database connection before waiting for the model.
+    The question does not count toward any quota. The outcome is recorded only in metrics.
+    Releases the database connection before waiting for the model.
     """
     known = prompt.briefing(chatbot_id)
     reply = Reply(known.fallback, failure="no model is marked as the default")

@@ -7,9 +7,9 @@ from config.api.errors import NotFound
 
 
 def restore(row: Instruction | Persona, number: int) -> Instruction | Persona:
-    """Save the content of an earlier version again. Raises NotFound.
+    """Restore a row's content from an earlier version. Raises NotFound.
 
-    This stores a new version unless the current content is the same.
+    Stores a new version only if the content changes.
     """
     try:
         content = content_at(row.pk, number)

@@ -138,7 +138,7 @@ NAMES = (
 
 @cache
 def shipped_texts(locale_code: str) -> dict[str, str]:
-    """Return the texts shipped for a locale's language ("de" for "de-AT"), or {}."""
+    """Return the shipped texts in a locale's language ("de" for "de-AT"), or {} if none exist."""
     language = locale_code.split("-")[0].lower()
     path = Path(__file__).parent / f"{language}.json"
     if not language.isalpha() or not path.is_file():

@@ -34,7 +34,7 @@ from config.runtime.context import current
 
 Start = tuple[Callable[[], Any], dict[str, Any]]
 COUNT = prepared(
-    # All rows form one group, because Django leaves constants out of GROUP BY.
+    # Django leaves constants out of GROUP BY, so all rows form one group.
     lambda rows: (
         rows()
         .order_by()
@@ -48,26 +48,27 @@ COUNT = prepared(
 class CallerViewSet(IdempotentViewSet):
     """Opens the chatbot whose id is in the path, and reads rows that the caller may use."""
 
-    columns: ClassVar[tuple[str, ...]] = OPEN  # columns of the path's chatbot to read with the key
-    make_chatbot: ClassVar[Callable[..., OpenChatbot | Chatbot]] = OpenChatbot  # from `columns`
+    columns: ClassVar[tuple[str, ...]] = OPEN  # chatbot columns to read together with the key
+    # called with the values of `columns`
+    make_chatbot: ClassVar[Callable[..., OpenChatbot | Chatbot]] = OpenChatbot
     found: list[Any]  # read by KEY_AND_CHATBOT; empty if the path has no well-formed chatbot id
 
     def authenticate(self, request: HttpRequest, **names: str) -> None:
-        """Read the caller and `found` with a single statement. Raises InvalidKey."""
+        """Set `caller` and `found`, using a single SQL statement. Raises InvalidKey."""
         authentication, chatbot_id = BearerAuthentication(), names.get("chatbot_id", "")
         if Identifier.FORM.fullmatch(chatbot_id):
             known = authentication.authenticate(
                 request, KEY_AND_CHATBOT, *self.columns, chatbot=UUID(chatbot_id)
             )
-        else:  # a malformed id counts as unknown
+        else:  # a malformed id is treated as unknown
             known = authentication.authenticate(request)
         self.caller, self.found = known
 
     def open_chatbot(self, *, account_id: str | None = None) -> Any:  # Any: see make_chatbot
-        """Return the path's chatbot, built by `make_chatbot`, if the key gives access to it.
+        """Return the chatbot in the path, built by `make_chatbot`.
 
-        Raises ChatbotForbidden, or ChatbotNotFound if the chatbot does not exist or is not in the
-        given account.
+        Raises ChatbotForbidden if the key gives no access to the chatbot, and ChatbotNotFound if
+        the chatbot does not exist or is not in the given account.
         """
         if not self.found or self.found[1] is None:
             raise ChatbotNotFound
@@ -80,12 +81,12 @@ class CallerViewSet(IdempotentViewSet):
             raise ChatbotForbidden
         return opened
 
-    def rows(self) -> Any:  # Any: each subclass returns the queryset of its model
+    def rows(self) -> Any:  # Any: each subclass returns its own type of queryset
         """Return the chatbots that the caller may use."""
         return open_to(self.caller)
 
     def start(self) -> Start:
-        """Return a pair: a function that builds the queryset for `read`, and its parameters."""
+        """Return a function that builds the queryset for `read`, and the queryset's parameters."""
         if self.caller.key_account is None:
             return open_to_person, {"person": self.caller.pk}
         given = {"person": self.caller.pk, "key_account": self.caller.key_account}
@@ -99,7 +100,7 @@ class CallerViewSet(IdempotentViewSet):
     def read_page(
         self, reading: Reading, query: dict[str, int]
     ) -> tuple[list[dict[str, Any]], dict[str, int]]:
-        """Read one page of records, with its PageFigures."""
+        """Return one page of records, and its PageFigures."""
         rows, own = self.start()
         total = COUNT.first(rows, **own) or 0
         offset = (query["page"] - 1) * query["limit"]
@@ -111,7 +112,7 @@ class ChatbotViewSet(CallerViewSet):
     """Opens the chatbot whose id is in the path, and reads only that chatbot's rows."""
 
     model: type[Any]
-    scope = "chatbot"  # the path from a row to its chatbot
+    scope = "chatbot"  # the lookup path from a row to its chatbot
     needs_active: ClassVar[frozenset[str]] = frozenset()  # actions that need an active chatbot
     chatbot: OpenChatbot
 
@@ -134,17 +135,17 @@ class ChatbotViewSet(CallerViewSet):
         return cls.model.objects.filter(**{cls.scope: Given("chatbot", UUIDField())})
 
     def start(self) -> Start:
-        """Return `given_rows`, with this chatbot as its parameter."""
+        """Return `given_rows`, and this chatbot's id as its parameter."""
         return self.given_rows, {"chatbot": self.chatbot.pk}
 
     def key(self, text: str) -> UUID:
-        """Parse the id of a row. A malformed id counts as unknown. Raises NotFound."""
+        """Parse the id of a row. Raises NotFound if it is malformed."""
         if not Identifier.FORM.fullmatch(text):
             raise NotFound(f"{self.model._meta.verbose_name} not found")
         return UUID(text)
 
     def row(self, text: str) -> Any:
-        """Return one row of this chatbot. Raises NotFound, including for a malformed id.
+        """Return one row of this chatbot. Raises NotFound if there is none or its id is malformed.
 
         The method is not named `get`, because DRF sets that attribute to the GET handler.
         """
@@ -157,7 +158,7 @@ class ChatbotViewSet(CallerViewSet):
 class AccountViewSet(CallerViewSet):
     """Opens the account whose id is in the path, and reads only that account's chatbots."""
 
-    needs: ClassVar[dict[str, Action]]  # the action that each method requires, by method name
+    needs: ClassVar[dict[str, Action]]  # maps method names to the actions that they require
     opened: Opened
 
     def open(self, **names: str) -> dict[str, Any]:
@@ -172,5 +173,5 @@ class AccountViewSet(CallerViewSet):
         return Chatbot.objects.filter(account=self.account_id)
 
     def start(self) -> Start:
-        """Return `chatbots_of_account`, with this account as its parameter."""
+        """Return `chatbots_of_account`, and this account's id as its parameter."""
         return chatbots_of_account, {"account": self.account_id}

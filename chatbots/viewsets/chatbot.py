@@ -1,4 +1,4 @@
-"""An account's chatbots, and those that a caller may use. Specification: Endpoints, Chatbots."""
+"""Operations on an account's chatbots and on the caller's. Specification: Endpoints, Chatbots."""
 
 from collections import defaultdict
 from typing import Any
@@ -42,10 +42,11 @@ class AccountChatbotViewSet(AccountViewSet):
     }
 
     def open(self, **names: str) -> dict[str, Any]:
-        """Open the chatbot if its id is in the path, otherwise the account. Raises ApiError.
+        """Open the chatbot or, if the path has no chatbot id, the account. Raises ApiError.
 
-        Everyone who may use a chatbot may enter its account, so the account need not be checked. If
-        the chatbot cannot be opened, the account is checked, because its error takes precedence.
+        Everyone who may use a chatbot may enter its account, so the account need not be checked if
+        the chatbot can be opened. Otherwise, the account is checked, because its errors take
+        precedence over those of the chatbot.
         """
         if "chatbot_id" not in names:
             return super().open(**names)

@@ -28,6 +28,6 @@ class GeneralSettingsViewSet(ChatbotViewSet):
 
         Omitted fields keep their values.
         """
-        with transaction.atomic():  # the row is read before others can change it
+        with transaction.atomic():  # other requests cannot change the row before it is read back
             general_settings.change(self.chatbot.pk, changes)
             return GeneralSettingsRecord.read_one(self.rows().with_llm())

@@ -29,6 +29,6 @@ class SettingsViewSet(ChatbotViewSet):
         Omitted fields keep their values.
         """
         user_data = {name: changes.pop(name) for name in USER_DATA_FIELDS if name in changes}
-        with transaction.atomic():  # the row is read before others can change it
+        with transaction.atomic():  # other requests cannot change the row before it is read back
             general_settings.change_both(self.chatbot.pk, general=changes, user_data=user_data)
             return AllSettingsRecord.read_one(self.rows().with_llm())
