@@ -48,7 +48,7 @@ def name_of(kind: Any) -> str:
 
 
 def parts(kind: Any) -> Iterator[tuple[str, Schema]]:
-    """Yield the name and the schema of a payload, and of each payload nested in it."""
+    """Yield the name and schema of a payload, followed by those of its nested payloads."""
     names = {field.name: camel(field.name) for field in fields(kind)}
     hints = {name: get_type_hints(kind)[name] for name in names}
     yield (
@@ -67,7 +67,7 @@ def parts(kind: Any) -> Iterator[tuple[str, Schema]]:
 
 
 def retries() -> str:
-    """Describe when an attempt fails and when the next one follows, based on the settings."""
+    """Use the settings to describe when an attempt fails and when the next one follows."""
     failure = f"With any other status, or none within {settings.WEBHOOK_TIMEOUT:g} seconds,"
     delays = [f"{delay:g}" for delay in settings.WEBHOOK_RETRY_DELAYS]
     if not delays:
@@ -101,7 +101,7 @@ def operation(kind: type[Data], schemas: dict[str, Schema]) -> Schema:
                 "description": text,
             }
             for name, text in HEADERS.items()
-            if name != "Content-Type"  # declared with the request body
+            if name != "Content-Type"  # this header is declared with the request body
         ],
         "requestBody": {
             "required": True,

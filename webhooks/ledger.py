@@ -1,16 +1,16 @@
-"""Define the rules that deliveries and their attempts must follow, and the tables to check.
+"""Define the tables to check, and the rules that deliveries and their attempts must follow.
 
 A row that breaks a rule is called a gap. A table is read in spans, which are ranges of its primary
-key, so that every transaction is short. If a table has a `screen`, that single statement checks a
-span for all rules at once, and the rules' own statements run only if it finds something. The
-database compares the rows. This process fetches only the bounds of the spans and the ids of the
-gaps.
+key, so that every transaction is short. A table may have a `screen`: a single statement that checks
+a span against all rules at once. The statements of the individual rules then run only if the screen
+finds a row. The database compares the rows. This process fetches only the bounds of the spans and
+the ids of the gaps.
 
 The engine makes each change in one transaction (see `engine.schedule` and `engine.recovery`), so
 these rules hold at all times, even for deliveries that are in flight or erased. Pruning deletes a
 delivery together with its attempts. No rule compares the number of attempts with the number of
-retry delays, because that setting may have changed since. Instead, the rules rely on the status of
-the last attempt, which shows whether another one must follow.
+retry delays, because the delays may have been changed after the attempts. Instead, the rules rely
+on the status of the last attempt, which shows whether another attempt must follow.
 """
 
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ class Span:
     grace: timedelta
 
     def holds(self, column: str) -> Q:
-        """Return the condition that a column's value lies in the span."""
+        """Return a condition for rows whose value in a column lies in the span."""
         return Q(**{f"{column}__gt": self.after, f"{column}__lte": self.upto})
 
 
@@ -56,7 +56,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The rows that a set of rules checks, in spans of at most `size` rows.
+    """A set of rules and the rows that they check, in spans of at most `size` rows.
 
     `screen` selects all rows that break a rule, and possibly a few others.
     """
@@ -67,7 +67,7 @@ class Table:
     screen: "Callable[[Span], QuerySet[Any, Any]] | None" = None
 
     def spans(self, grace: timedelta, after: UUID = FIRST) -> Iterator[Span]:
-        """Yield the table's spans in order, beginning after a primary key."""
+        """Yield the table's spans in order, starting after the primary key `after`."""
         while True:
             rows = self.rows().filter(pk__gt=after).order_by("pk").values_list("pk", flat=True)
             upto = next(iter(rows[self.size - 1 : self.size]), None) or rows.last()
@@ -81,8 +81,9 @@ class Table:
 def reading() -> Iterator[None]:
     """Make PostgreSQL use indexes to read a span. Otherwise, it may read the whole table.
 
-    On PostgreSQL, this is a transaction in which each statement sees everything committed before
-    that statement began. On SQLite, no transaction is used, because it would block other writers.
+    On PostgreSQL, the block is a transaction in which each statement sees everything committed
+    before that statement began. On SQLite, there is no transaction, because it would block other
+    writers.
     """
     if connection.vendor != "postgresql":
         yield
@@ -116,11 +117,13 @@ ODD = Q(attempts__finished_at=None, attempts__isnull=False, claim=None) | COUNTE
     | Q(attempts__status=State.SUCCESS, attempts__response_code__lt=200)
     | Q(attempts__status=State.SUCCESS, attempts__response_code__gt=299)
 )
-MANY = 50  # attempts; with many more, the powers of two would not fit into 64 bits
+# Deliveries with more attempts than this are always checked in full, because larger powers of two
+# might not fit into 64 bits
+MANY = 50
 
 
 def _with_attempts(span: Span, **aggregates: Any) -> "QuerySet[Any, Any]":
-    """Select the deliveries of a span, each with the number of its counted attempts."""
+    """Select the deliveries of a span, and annotate each with its number of counted attempts."""
     counted = Count("attempts", filter=COUNTED)
     rows = Delivery.objects.filter(span.holds("pk")).order_by().values("pk")
     return rows.annotate(counted=counted, **aggregates)
@@ -176,11 +179,11 @@ def _attempt_never_ended(span: Span) -> "QuerySet[Any, Any]":
 
 
 def _suspicious(span: Span) -> "QuerySet[Any, Any]":
-    """Find the deliveries that may break a rule, in one statement for all rules.
+    """Find, with a single statement, all deliveries that may break a rule.
 
-    If a delivery's n attempts have the numbers from 1 to n, each once, then the sum of 2 ** number
-    is 2 ** (n + 1) - 2, and no other n numbers have this sum. More than n numbers can have the
-    same sum, so their count is checked, too.
+    If a delivery's n attempts are numbered from 1 to n, the sum of 2 ** number is 2 ** (n + 1) - 2,
+    and no other n numbers have this sum. More than n numbers can have the same sum, so the number
+    of attempts is checked as well.
     """
     numbers = Sum(_power_of_two(F("attempts__number")), filter=COUNTED, default=0)
     rows = _with_attempts(span, numbers=numbers, odd=Count("attempts", filter=ODD))

@@ -3,7 +3,7 @@
 import json
 
 MASK = "****"
-VISIBLE = 4  # how many characters at the end of a secret stay readable
+VISIBLE = 4  # number of characters that stay readable at the end of a secret
 
 
 def mask(secret: str) -> str:
@@ -12,7 +12,7 @@ def mask(secret: str) -> str:
 
 
 def hide(text: str, secret: str) -> str:
-    """Mask a secret in a string, even if it is JSON-escaped, or cut off at the string's end."""
+    """Mask a secret in a string, even if the secret is JSON-escaped or cut off at the end."""
     quoted = json.dumps(secret)[1:-1]
     for form in (secret, quoted, quoted.replace("/", r"\/")):
         text = text.replace(form, mask(secret))

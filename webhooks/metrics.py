@@ -1,8 +1,7 @@
 """Measure the queue of deliveries, at a bounded cost.
 
-The counts are read from indexes, at most MOST entries of each index. A first attempt is due as soon
-as its delivery is stored, so the column `position` shows which first attempt has been due for the
-longest time and which ones are late.
+At most MOST entries of each index are counted. A first attempt is due as soon as its delivery is
+stored, so first attempts become due in the order of the column `position`.
 """
 
 from contextlib import nullcontext
@@ -38,9 +37,9 @@ RUNNING = """SELECT COUNT(*) FROM (SELECT d.running_of FROM webhooks_delivery d
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The numbers of deliveries that are due, late (due for LATE or longer) and in flight.
+    """How many deliveries are due, are late (due for LATE or longer), and are in flight.
 
-    `oldest_s` is how long the oldest due delivery has been due, in seconds.
+    `oldest_s` is the longest time, in seconds, that any of the due deliveries has been due.
     """
 
     due: int
@@ -50,7 +49,7 @@ class Backlog:
 
 
 def read() -> Backlog:
-    """Count due, late and in-flight deliveries, and measure how long the oldest has been due."""
+    """Count due, late and in-flight deliveries, and measure the longest wait."""
     with transaction.atomic() if connection.vendor == "postgresql" else nullcontext():
         queue.keep_to_indexes()
         now = queue.now()

@@ -1,7 +1,7 @@
 """Email account owners when a webhook keeps failing, and when it works again.
 
-A periodic task finds failing and recovered endpoints by their health columns, so the code that
-records an attempt's result has nothing to do with email.
+A periodic task finds failing and recovered endpoints by their health columns. The code that records
+the result of an attempt therefore does not depend on email.
 """
 
 from datetime import datetime
@@ -19,12 +19,12 @@ from webhooks.models.delivery import State
 
 
 def tell_owners() -> None:
-    """Email the owner of each endpoint that keeps failing, or works again after a failure email.
+    """Email the owners of endpoints that keep failing, or that work again after a failure email.
 
-    An endpoint keeps failing if it failed, and failed again at least WEBHOOK_FAILURE_MAIL_AFTER
-    later, with no success in between. Endpoints that are switched off, or whose account lacks the
-    add-on, are skipped. Each email is stored in the transaction that sets or clears
-    `owner_told_at`, so it is stored only once, even with several workers.
+    An endpoint keeps failing if two failures are at least WEBHOOK_FAILURE_MAIL_AFTER apart, with no
+    success in between. Endpoints that are switched off, or whose accounts lack the add-on, are
+    skipped. Each email is stored in the transaction that sets or clears `owner_told_at`, so it is
+    stored only once, even with several workers.
     """
     after = settings.WEBHOOK_FAILURE_MAIL_AFTER
     if after is None:
@@ -52,7 +52,7 @@ def tell_owners() -> None:
 
 
 def tell_that_it_fails(endpoint: Endpoint) -> None:
-    """In the caller's transaction, email the owner that an endpoint keeps failing."""
+    """Email the owner, in the caller's transaction, that an endpoint keeps failing."""
     since = in_utc(endpoint.failing_since)
     tell_owner(
         endpoint.chatbot.account,
@@ -70,7 +70,7 @@ def tell_that_it_fails(endpoint: Endpoint) -> None:
 
 
 def tell_that_it_works(endpoint: Endpoint) -> None:
-    """In the caller's transaction, email the owner that an endpoint works again."""
+    """Email the owner, in the caller's transaction, that an endpoint works again."""
     tell_owner(
         endpoint.chatbot.account,
         subject=f"{endpoint.chatbot.name}: the webhook works again",
@@ -98,7 +98,7 @@ def last_error(endpoint: Endpoint) -> str:
 
 
 def host(endpoint: Endpoint) -> str:
-    """Return only the host of the URL: its path and query may be confidential."""
+    """Return only the host of the URL, because its path and query may be confidential."""
     return urlsplit(endpoint.url).hostname or ""
 
 

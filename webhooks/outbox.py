@@ -12,13 +12,13 @@ from config.database.prepared import insert
 from webhooks import payloads
 from webhooks.models import Delivery
 
-NOW = Now()  # the database's clock, which the engine uses
+NOW = Now()  # the database's clock, which the engine also uses
 
 
 def record(
     chatbot: Chatbot, data: payloads.Data, *, thread_id: UUID | None, message_id: UUID | None = None
 ) -> Delivery | None:
-    """Store a delivery, due immediately, if the chatbot's endpoint subscribes to the event.
+    """Store a delivery that is due immediately, if the chatbot's endpoint subscribes to the event.
 
     Returns None if there is no endpoint, if it is off or not subscribed, or if the account lacks
     the add-on. Specification: Events, 2 and 3. Open point: delivery-config.

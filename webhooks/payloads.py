@@ -26,13 +26,13 @@ class Event(StrEnum):
 
 
 def event_choices() -> list[tuple[str, str]]:
-    """Return the event kinds as a field's choices; migrations refer to this function."""
+    """Return the event kinds as choices for a model field. Migrations refer to this function."""
     return [(event.value, event.value) for event in Event]
 
 
 @dataclass(frozen=True)
 class Context:
-    """The values that a sample event takes from the chatbot whose webhook is tested."""
+    """The real values in a sample event, whose other values are made up."""
 
     chatbot_id: UUID
     chatbot_name: str
@@ -55,7 +55,7 @@ class Data(ABC):
         """Return made-up data for a test dispatch. Specification: Events, 4."""
 
 
-# The visitor in the samples: name, email address, phone number
+# Name, email address and phone number of the visitor in the samples
 VISITOR = ("Ada Example", "ada@example.com", "+1 555 0100")
 
 
@@ -172,14 +172,15 @@ class NewLead(Data):
         )
 
 
-# In the order of `Event`. A member without a class raises KeyError here, when the service starts.
+# The data class of each event kind, in the order of `Event`. A kind without a class causes a
+# KeyError when the service starts.
 KINDS: dict[Event, type[Data]] = {
     event: {kind.event: kind for kind in Data.__subclasses__()}[event] for event in Event
 }
 
 
 def outside(value: Any) -> Any:
-    """Rename a payload's fields to camelCase for the wire, at every level."""
+    """Convert the names of a payload's fields to camelCase, at every level."""
     if isinstance(value, dict):
         return {camel(name): outside(inner) for name, inner in value.items()}
     return value

@@ -7,7 +7,7 @@ from django.conf import settings
 
 
 class SealBroken(Exception):
-    """Raised if no key decrypts a sealed secret. The message reveals nothing about the secret."""
+    """Raised if no key can decrypt a secret. The message reveals nothing about the secret."""
 
     def __init__(self) -> None:
         super().__init__(

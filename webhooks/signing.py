@@ -1,4 +1,4 @@
-"""Sign requests, so that receivers can verify their origin. Needs no settings and no database."""
+"""Sign requests, so that receivers can verify their origin. Uses no settings and no database."""
 
 import hashlib
 import hmac

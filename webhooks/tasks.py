@@ -33,8 +33,8 @@ def deliver(claim: str, delivery_id: str) -> None:
     """
     claimed = Claimed(UUID(delivery_id), UUID(claim))
     if not settings.SENDING:
-        # Only a task sent through the broker gets here, because a worker claims no deliveries while
-        # sending is off.
+        # Only a task that was sent through the broker can get here, because workers claim no
+        # deliveries while sending is off.
         claims.release([claimed])
         return
     try:
@@ -46,7 +46,10 @@ def deliver(claim: str, delivery_id: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def prune(claim: str) -> None:
-    """Delete old deliveries once a day. A run cut short is due again a minute after it began."""
+    """Delete old deliveries once a day.
+
+    If a run ends before all of them are deleted, the next run is due one minute after it began.
+    """
     began = timezone.now()
     ended = time_budget.run(
         retention.prune(began - timedelta(days=settings.WEBHOOK_RETENTION_DAYS))
@@ -57,8 +60,9 @@ def prune(claim: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def tell_owners(claim: str) -> None:
-    """Find webhooks that keep failing or have recovered, once a minute, and email their owners."""
-    # Mark this run as finished first. If this run dies, the next finds the remaining endpoints.
+    """Email the owners of webhooks that keep failing or have recovered. Runs once a minute."""
+    # Mark this run as finished before it sends any email. If the process is then killed, the next
+    # run finds the remaining endpoints.
     next_due = timezone.now() + timedelta(minutes=1)
     if PeriodicWork.objects.finish(TELL_OWNERS, claim, next_due=next_due):
         notifications.tell_owners()
@@ -68,8 +72,8 @@ def tell_owners(claim: str) -> None:
 def advance_retry_jobs() -> None:
     """Request the next attempts of running retry jobs, once a second.
 
-    While sending is off, the jobs wait. If they did not, all their retries would be sent together
-    when sending resumes.
+    The jobs wait while sending is off. Otherwise, all of their retries would be sent together when
+    sending resumes.
     """
     if settings.SENDING:
         retry_job.advance()
@@ -78,7 +82,7 @@ def advance_retry_jobs() -> None:
 def _carry_out(work: Work) -> None:
     try:
         result = attempt.send(work)
-    except Exception as error:  # without free file descriptors, libraries raise errors of any type
+    except Exception as error:  # libraries raise errors of any type when file descriptors run out
         if not is_shortage(error):
             raise
         logger.warning(

@@ -11,8 +11,8 @@ HELD = "Nothing is sent while SENDING=off; deliveries stay due until sending is 
 CODES = {
     range(200, 300): "",
     range(300, 400): "Redirects are not followed: enter the final address.",
-    range(401, 402): "The receiver refuses the token: compare the secret on both sides.",
-    range(403, 404): "The receiver refuses the token: compare the secret on both sides.",
+    range(401, 402): "The receiver rejected the token: compare the secret on both sides.",
+    range(403, 404): "The receiver rejected the token: compare the secret on both sides.",
     range(404, 405): "The receiver has nothing at this address: check the URL.",
     range(410, 411): "The receiver no longer has anything at this address: check the URL.",
     range(400, 500): "The receiver rejected the request: its response may say why.",
@@ -21,7 +21,7 @@ CODES = {
 REACHABLE = "Check that the receiver is running and accepts connections from outside."
 CERTIFICATE = "Install a valid certificate on the receiver, with its full chain."
 NAME = "Check that the host name is correct and can be resolved from outside."
-INTERRUPTED = "Three attempts were cut short because a worker stopped unexpectedly: retry."
+INTERRUPTED = "Three attempts were cut short because workers stopped unexpectedly. You can retry."
 REASONS: dict[str, str] = {
     Reason.TIMEOUT: "The receiver must respond within {seconds:g} s: respond first, work later.",
     Reason.URL_NOT_ALLOWED: "Enter a public https address, or add the receiver's network to "
@@ -39,7 +39,7 @@ REASONS: dict[str, str] = {
     Reason.CERTIFICATE_NOT_TRUSTED: f"{CERTIFICATE[:-1]}, or add its CA to WEBHOOK_CA_BUNDLE.",
     Reason.TLS_FAILED: "The receiver must accept TLS 1.2 or newer on this port. The error “wrong "
     "version number” usually means that the receiver expects plain HTTP.",
-    Reason.ANSWER_NOT_UNDERSTOOD: "The receiver must respond with HTTP: check the URL and port.",
+    Reason.ANSWER_NOT_UNDERSTOOD: "The response is not valid HTTP: check the URL and port.",
     Refusal.WEBHOOK_DELETED: "Set up a webhook for the chatbot, then retry.",
     Refusal.SWITCHED_OFF: "Switch the webhook on, then retry.",
     Refusal.ADD_ON_LOST: "The account has lost the add-on: ask a superuser to switch it on.",
@@ -53,7 +53,7 @@ REASONS: dict[str, str] = {
 
 
 def say_begun(request: HttpRequest, words: str) -> None:
-    """Show a success message or, while sending is off, a warning that nothing is sent."""
+    """Show a success message or, while sending is off, a warning that nothing is being sent."""
     if settings.SENDING:
         messages.success(request, words)
     else:

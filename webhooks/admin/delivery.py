@@ -97,9 +97,9 @@ class DeliveryAdmin(
 
     @admin.display(description="attempts")
     def attempts_made(self, delivery: Delivery) -> str:
-        """Show the number of attempts made, and the maximum number of automatic ones.
+        """Show the number of attempts made and the maximum number of automatic attempts.
 
-        Manual retries can exceed this maximum, which is then left out.
+        The maximum is left out if manual retries have exceeded it.
         """
         planned = 1 if delivery.is_test else 1 + len(settings.WEBHOOK_RETRY_DELAYS)
         made = delivery.attempts_count
@@ -107,7 +107,7 @@ class DeliveryAdmin(
 
     @admin.display(description="response")
     def last_answer(self, delivery: Delivery) -> str:
-        """Show the last response, or why there was none."""
+        """Show the last response, or the reason why there was none."""
         return answer_of(delivery)
 
     # Any: a delivery annotated with `read_at`
@@ -130,8 +130,8 @@ class DeliveryAdmin(
         if begun < chosen:
             messages.warning(
                 request,
-                f"{chosen - begun} skipped: only FAILED deliveries can be retried, tests only from "
-                "their own pages, and erased deliveries not at all",
+                f"{chosen - begun} skipped: only FAILED deliveries can be retried. Tests can be "
+                "retried only from their own pages. Erased deliveries cannot be retried",
             )
 
     def get_search_results(

@@ -1,4 +1,4 @@
-"""Use indexes to count the deliveries for the log's tabs, up to a cap."""
+"""Count the deliveries for the log's tabs, up to a cap. The counts use indexes."""
 
 from collections import Counter
 from typing import Any
@@ -12,17 +12,18 @@ from webhooks.models import Delivery
 from webhooks.models.delivery import Lane, State
 
 BESIDE = "beside"
-CAP = 100  # this count and higher ones are shown as "99+"
+CAP = 100  # counts of this size or more are shown as "99+"
 
 
 def counts(
     chatbots: list[UUID] | None, *, beside: "QuerySet[Any] | None" = None, person: User
 ) -> Counter[str]:
-    """Count the FAILED and RETRYING deliveries of `chatbots`; None selects all chatbots.
+    """Count the FAILED and RETRYING deliveries of `chatbots`, or of all chatbots if it is None.
 
-    The same query counts the rows of `beside`, if given, under the key BESIDE. Django cannot
-    write a SELECT without a table, so this part of the UNION selects from `person`'s row. SQLite
-    allows no LIMIT in a part of a UNION, so each of the other parts limits a subquery of ids.
+    If `beside` is given, the same query also counts the rows that `beside` selects, and the result
+    has their count under the key BESIDE. Django cannot generate a SELECT without a table, so this
+    count is selected from `person`'s row. SQLite does not allow LIMIT in the parts of a UNION, so
+    each of the other counts limits a subquery of ids.
     """
     rows = Delivery.objects.order_by()
     parts: list[QuerySet[Delivery]]
@@ -48,5 +49,5 @@ def counts(
 
 
 def shown(count: int) -> str:
-    """Return a count as text for a tab; empty for zero."""
+    """Return a count as text for a tab, or "" if it is zero."""
     return f"{CAP - 1}+" if count >= CAP else str(count or "")

@@ -1,14 +1,16 @@
-"""The list of deliveries. A page's cost is bounded for any number of rows and any filters.
+"""The list of deliveries. The cost of each page is bounded, whatever filters are combined.
 
-Indexes sort the deliveries newest first, overall and within each chatbot, state and response class.
-If the matching rows are exactly one range of an index, a page reads only the rows that it shows.
-Any other page examines a bounded number of rows in the order of an index and keeps those that
-match. If too few match to fill the page, the page offers to look further back.
+One index sorts all deliveries newest first. Other indexes sort the deliveries of each chatbot, each
+state and each response class. If the matching rows are exactly one range of an index, a page reads
+only the rows that it shows. Otherwise, a page reads a bounded number of rows in the order of an
+index and keeps those that match. If too few rows match to fill the page, the page offers to look
+further back.
 
 To list the deliveries of several chatbots, a database would either sort all of their rows, or read
 the rows of all accounts in order and skip most of them. To avoid both, the list first computes how
 far back the page can reach. For each chatbot, it looks up the creation time of the delivery that
-would complete a page. Deliveries older than the latest of these times cannot be on the page.
+would be the last one on the page if the page listed only that chatbot. Deliveries older than the
+latest of these times cannot be on the page.
 """
 
 from collections import Counter
@@ -40,25 +42,33 @@ from webhooks.models.delivery import State
 from webhooks.services.selection import CLASSES, SUCCEEDED, is_code
 
 TABS = (State.FAILED, State.RETRYING, State.PENDING, State.SUCCESS)
-LOOKED_AT = 2_000  # rows to examine if no index matches the filters; more for 77 or more chatbots
+# Maximum number of rows that the list examines for a page if no index matches the filters. With 77
+# or more chatbots, it examines more, because it examines at least 26 rows for each chatbot.
+LOOKED_AT = 2_000
 SCOPES = {"chatbot", "account"}
 FILTERS = {"event__exact", "state__exact", "is_test__exact", "code", "cause", *SCOPES}
 NIL = UUID(int=0)  # sorts before every id
-# If no deliveries match, the list shows how many there were in the last day, up to this number
+# If no deliveries match the filters, the list shows how many deliveries were created in the last
+# day, up to this number
 COUNTED = 10_000
-FAILURES = 10_000  # maximum failures on "Failures by cause", divided equally among the chatbots
-OF_ONE = 1_000  # minimum per chatbot; with more than ten chatbots, the sum exceeds FAILURES
+# Maximum number of failures that "Failures by cause" examines, divided equally among the chatbots
+FAILURES = 10_000
+# Minimum number of failures examined for each chatbot. With more than ten chatbots, the total can
+# therefore exceed FAILURES.
+OF_ONE = 1_000
 
 
 class DeliveryList(KeysetChangeList):
     """The deliveries that a user may see, newest first."""
 
     queryset: "QuerySet[Any]"
-    reached: datetime | None = None  # deliveries before this were not examined; None if all were
-    made_filters: Any = None  # Any: as Django's `get_filters` returns them
+    # Rows created before this time were not examined, so the page may lack some that match. None if
+    # the page is complete.
+    reached: datetime | None = None
+    made_filters: Any = None  # Any: the result of Django's `get_filters`
 
     def get_filters(self, request: HttpRequest) -> Any:
-        """Create the filters once per page: some read their choices from the database."""
+        """Create the filters only once per page, because some of them run queries."""
         self.made_filters = self.made_filters or super().get_filters(request)
         return self.made_filters
 
@@ -86,7 +96,7 @@ class DeliveryList(KeysetChangeList):
         return annotated
 
     def tabs(self) -> list[tuple[str, str]]:
-        """Return each tab's state and its count, which is empty if it is zero or was not read."""
+        """Return each tab's state and count. The count is "" if it is zero or was not read."""
         return [(state, shown(self.counts[state])) for state in TABS]
 
     def count_in_words(self, cap: int) -> str:
@@ -95,9 +105,9 @@ class DeliveryList(KeysetChangeList):
         return least + (bounded(self.countable, cap=cap) or "no")
 
     def get_next(self, rows: list[Any], key: tuple[str, ...]) -> str | None:
-        """Return where the next page begins; None if nothing follows.
+        """Return the position of the next page, or None if there are no more deliveries.
 
-        If older deliveries were not examined, the last page's link looks further back among them.
+        If the remaining deliveries were not examined, the next page is labeled "Look further back".
         """
         following = super().get_next(rows, key)
         if following is None and self.reached:
@@ -113,7 +123,7 @@ class DeliveryList(KeysetChangeList):
             return ""
         if self.reached:
             time = f"{self.reached:%Y-%m-%d %H:%M:%S} UTC"
-            return f"No matches among the newest deliveries, back to {time}."
+            return f"No matches as far back as {time}."
         if BESIDE in self.counts:
             count = in_words(self.counts[BESIDE], cap=COUNTED)
         else:
@@ -159,8 +169,8 @@ class DeliveryList(KeysetChangeList):
         column = "failed_of" if failed else "chatbot"
         bound = reach(rows, chatbots, size, column=column)
         self.reached = None if exact else bound
-        # The list's order. The expression is written so that no index can be used: with an index in
-        # this order, SQLite would read the rows of all accounts.
+        # The list is ordered by an expression that no index matches. If an index matched it,
+        # SQLite would use that index and read the rows of all accounts.
         ordered = Coalesce(F("created_at"), F("created_at")).desc()
         kept = matching.filter(**{f"{column}__in": chatbots}, **time | since(bound))
         return kept.order_by(ordered, "-id")
@@ -168,7 +178,8 @@ class DeliveryList(KeysetChangeList):
     def failures(self, request: HttpRequest) -> "QuerySet[Any]":
         """Select the matching rows among the newest failures.
 
-        Sets `reached` to the time to which these failures go back, or to None if all are included.
+        Sets `reached` to the creation time of the oldest of these failures, or to None if all
+        failures are included.
         """
         failed = self.queryset.filter(state=State.FAILED)
         if self.query:
@@ -188,11 +199,14 @@ class DeliveryList(KeysetChangeList):
         return failed.filter(pk__in=Collected(rows.values("pk")[:limit]))
 
     def without_time(self, request: HttpRequest) -> tuple["QuerySet[Any]", dict[str, datetime]]:
-        """Return the rows that the other filters select, and the time filter's conditions.
+        """Apply all filters except the time filter.
 
-        If a query has several upper (or lower) bounds on a column, SQLite uses the first one to
-        find its place in an index, so only the tightest one is applied. On any page after the
-        first, the upper bound is the page's own position, not the end of the filter's time range.
+        Returns the rows and the time filter's conditions.
+
+        A query should have at most one upper and one lower bound on a column. If there are several
+        upper or lower bounds, SQLite uses only the first to find its place in an index. On any page
+        after the first, the upper bound is the page's own position, which replaces the end of the
+        filter's time range.
         """
         bounds = self.times.bounds()
         if request.GET.get(AFTER):
@@ -219,19 +233,19 @@ class DeliveryList(KeysetChangeList):
 
 
 def given_filters(request: HttpRequest) -> dict[str, str]:
-    """Return the filters that a request names, with their values."""
+    """Return the filters in a request's URL, with their values."""
     return {name: request.GET[name] for name in FILTERS if request.GET.get(name)}
 
 
 def since(time: datetime | None) -> dict[str, datetime]:
-    """Return the condition that a row is not older than `time`, or {} if no time is given."""
+    """Return a condition for rows created at `time` or later, or {} if `time` is None."""
     return {"created_at__gte": time} if time else {}
 
 
 def narrowed(given: dict[str, str]) -> dict[str, Any] | None:
-    """Return the condition that the filters imply on the response class or on the state.
+    """Return the filters' condition on an indexed column, or None if they imply no such condition.
 
-    Both columns have an index. Returns None if the filters imply no such condition.
+    The column is either the response class or the state.
     """
     code, cause = given.get("code"), given.get("cause", "")
     if cause:
@@ -243,7 +257,7 @@ def narrowed(given: dict[str, str]) -> dict[str, Any] | None:
 
 
 def is_rare(condition: dict[str, Any]) -> bool:
-    """Return whether at most LOOKED_AT deliveries match, counting those of all accounts."""
+    """Return whether at most LOOKED_AT deliveries across all accounts meet the condition."""
     newest = Delivery.objects.filter(**condition).order_by("-created_at", "-id")
     return not newest.values_list("pk")[LOOKED_AT : LOOKED_AT + 1]
 
@@ -251,7 +265,7 @@ def is_rare(condition: dict[str, Any]) -> bool:
 def reach(
     rows: "QuerySet[Any]", chatbots: list[UUID], size: int, *, column: str
 ) -> datetime | None:
-    """Find a time since which the chatbots together have at least `size` rows.
+    """Find a time at or after which at least `size` of the chatbots' rows were created.
 
     For each chatbot, this looks up the creation time of the `size`th newest row. Returns the latest
     of these times, or None if no chatbot has that many rows. `column` is the indexed column that

@@ -1,4 +1,4 @@
-"""A delivery's page, which shows the body as it is sent, and each attempt with its response."""
+"""A delivery's page, which shows the exact body sent, and each attempt with its response."""
 
 from typing import Any
 from uuid import UUID
@@ -41,12 +41,12 @@ COLORS = {
     State.SUCCESS.value: "success",
     State.FAILED.value: "danger",
 }
-SECOND = 1_000  # ms; failures that took this long or longer are shown in seconds
-SHOWN = 100  # the page shows at most this many attempts, the newest ones
+SECOND = 1_000  # failures that lasted at least this many milliseconds are shown in seconds
+SHOWN = 100  # maximum number of attempts on the page; older attempts are not shown
 
 
 def answer_of(row: Delivery | Attempt) -> str:
-    """Describe the response: its code and duration, or the reason why there is none."""
+    """Describe the response by its code and duration, or say why there was no response."""
     if isinstance(row, Attempt):
         code, ms, error = row.response_code, row.response_ms, row.error
     else:
@@ -69,7 +69,7 @@ def gone_chatbots(request: HttpRequest) -> "QuerySet[Chatbot]":
 def visible_chatbots(request: HttpRequest) -> "QuerySet[Chatbot]":
     """Select the chatbots whose deliveries the user may see.
 
-    These are the user's chatbots, and the erased ones of accounts that the user manages.
+    These are the user's chatbots, and the erased chatbots of accounts that the user manages.
     """
     mine = open_to(Caller(person(request).pk)).order_by()
     gone = gone_chatbots(request)
@@ -79,9 +79,10 @@ def visible_chatbots(request: HttpRequest) -> "QuerySet[Chatbot]":
 
 
 def visible_ids(request: HttpRequest) -> list[UUID]:
-    """Return the ids of the chatbots whose deliveries the user may see, read once per request.
+    """Return the ids of the chatbots whose deliveries the user may see.
 
-    The names of the user's chatbots, which the page also shows, are cached along with the ids.
+    The ids are read once per request. The same query reads the names of the user's chatbots, which
+    are cached because the page also shows them.
     """
 
     def read() -> list[UUID]:
@@ -96,19 +97,19 @@ def visible_ids(request: HttpRequest) -> list[UUID]:
 
 
 def is_moving(delivery: Delivery) -> bool:
-    """Return whether an attempt is in flight or still due."""
+    """Return whether an attempt is in flight or scheduled."""
     return bool(delivery.claim or delivery.due_at)
 
 
 def time_left(delivery: Delivery) -> SafeString | str:
-    """Return a countdown to the next attempt, or "" if no attempt is waiting."""
+    """Return a countdown to the next attempt, or "" if it is in flight or not scheduled."""
     if delivery.due_at is None or delivery.claim:
         return ""
     return countdown(delivery.due_at, now())
 
 
 def neighbors(delivery: Delivery) -> dict[str, UUID | None]:
-    """Return the ids of the chatbot's next older and next newer deliveries."""
+    """Return the ids of the next older and next newer delivery of the same chatbot."""
     rows = Delivery.objects.filter(chatbot=delivery.chatbot_id).values_list("pk", flat=True)
     at, key = delivery.created_at, delivery.pk
     older = rows.filter(Q(created_at__lt=at) | Q(pk__lt=key), created_at__lte=at)
@@ -164,10 +165,10 @@ def history(delivery: Delivery, endpoint: Endpoint | None) -> dict[str, Any]:
 
 
 class DeliveryPageAdmin(ScopedAdmin):
-    """A delivery with its attempts, and the button that retries it."""
+    """The page of a delivery, which shows its attempts and has a retry button."""
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the route of the retry button, and the one that a script polls for updates."""
+        """Add the route of the retry button and the route that a script polls for updates."""
         routes = row_routes(self, retry=post_only(self.retry_view), news=self.news_view)
         return [*routes, *super().get_urls()]
 
@@ -197,7 +198,7 @@ class DeliveryPageAdmin(ScopedAdmin):
         form_url: str = "",
         extra_context: Any = None,
     ) -> HttpResponse:
-        """Show the body as it is sent, and each attempt with the response that came back."""
+        """Show the exact body sent, and each attempt with its response."""
         known = self.live_context(request, delivery)
         url, erased = known["url"], delivery.erased
         return page(
@@ -229,10 +230,11 @@ class DeliveryPageAdmin(ScopedAdmin):
         }
 
     def news_view(self, request: HttpRequest, object_id: UUID) -> HttpResponse:
-        """Return the changed part of the page, or 304 if the delivery has not changed.
+        """Return the live part of the page, or 304 if the delivery has not changed.
 
-        Apart from authentication, an unchanged delivery costs only one query. With `part=test`, the
-        response contains the result of a test, for the webhook's page.
+        If the delivery has not changed, the request makes only one query besides authentication.
+        With `part=test`, the response instead contains the test result that the webhook's page
+        shows.
         """
         delivery = self.readable_row(request, object_id)
         tag = tag_of(delivery)
@@ -241,7 +243,10 @@ class DeliveryPageAdmin(ScopedAdmin):
         )
 
     def readable_row(self, request: HttpRequest, object_id: UUID) -> Delivery:
-        """Read a delivery that the user may see, in one query. Raises Http404."""
+        """Read a delivery in one query.
+
+        Raises Http404 if it does not exist or the user is not allowed to see it.
+        """
         user = person(request)
         rows = Delivery.objects.filter(pk=object_id).select_related("chatbot")
         if not user.is_superuser:
@@ -255,7 +260,7 @@ class DeliveryPageAdmin(ScopedAdmin):
         return found
 
     def news(self, request: HttpRequest, delivery: Delivery, part: str) -> HttpResponse:
-        """Render the part of a page that its script replaces."""
+        """Render the part of the page that the script replaces."""
         if part == "test":
             test = result_of(delivery)
             template, known = "admin/webhooks/test_result.html", {"test": test}
@@ -271,7 +276,7 @@ class DeliveryPageAdmin(ScopedAdmin):
 
 
 def result_of(delivery: Delivery) -> dict[str, Any]:
-    """Return the template context for the result of a test on the webhook's page."""
+    """Return the template context for a test's result, which the webhook's page shows."""
     last = delivery.attempts.last()
     return {
         "delivery": delivery,

@@ -17,7 +17,7 @@ from webhooks.models import Endpoint
 
 
 class StateFilter(DropdownFilter):
-    """Filters by state, except UNREADABLE: no query can tell whether a secret can be decrypted."""
+    """Filters by state. Omits UNREADABLE: no query can tell whether a secret is readable."""
 
     title = parameter_name = "state"
 
@@ -31,7 +31,7 @@ class StateFilter(DropdownFilter):
 
 
 class EndpointAdmin(ReadOnly, EndpointPageAdmin, ChatbotRows):
-    """The webhooks of all chatbots. Each is configured on its own page.
+    """The webhooks of all chatbots. Each webhook is configured on its own page.
 
     `conversations.admin` registers a subclass, which adds counts of deliveries.
     """

@@ -21,7 +21,7 @@ MAKE, OWN = "make", "own"
 
 
 class SecretForm(forms.Form):
-    """A new secret: a generated one, or the user's own."""
+    """The form for a new secret, which is either generated or entered by the user."""
 
     secret_choice = forms.ChoiceField(
         label="Secret",
@@ -34,9 +34,9 @@ class SecretForm(forms.Form):
         max_length=MAX_LENGTH,
         required=False,
         strip=False,
-        # A password widget, because Django does not render its value when a form is rejected.
+        # If the form is rejected, Django does not render a password widget's value again.
         widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"}),
-        help_text=f"Only with “Use my own”: at least {MIN_LENGTH} ASCII characters, without spaces",
+        help_text=f"Your own secret must have at least {MIN_LENGTH} ASCII characters and no spaces",
     )
 
     def clean(self) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class SecretForm(forms.Form):
 
 
 class EndpointForm(ConflictForm):
-    """The form for a webhook's configuration. It keeps the current secret."""
+    """The form that changes a webhook's configuration but not its secret."""
 
     class Meta:
         model = Endpoint
@@ -77,7 +77,7 @@ class EndpointForm(ConflictForm):
 
 
 class NewEndpointForm(SecretForm, EndpointForm):
-    """The form for a first configuration, which includes a secret. Specification: Events, 3."""
+    """The form that sets up a webhook, including its secret. Specification: Events, 3."""
 
     field_order = ("url", "events", "is_active", "secret_choice", "secret")
 

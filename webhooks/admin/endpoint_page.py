@@ -60,10 +60,10 @@ def samples() -> dict[str, str]:
 
 
 class EndpointPageAdmin(ScopedAdmin):
-    """A chatbot's webhook, which has a page even before it is set up."""
+    """The page of a chatbot's webhook. The page exists even before the webhook is set up."""
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the page of a chatbot's webhook, and the routes of its buttons."""
+        """Add the routes of the webhook's page and of its buttons."""
         views = {
             "": self.of_view,
             "test": post_only(self.test_view),
@@ -117,7 +117,7 @@ class EndpointPageAdmin(ScopedAdmin):
         return chatbot.account.webhooks_enabled and permitted
 
     def manages_secret(self, request: HttpRequest, chatbot: Chatbot) -> bool:
-        """Return whether the user may replace the secret, or change the URL that receives it."""
+        """Return whether the user may replace the secret and change the URL to which it is sent."""
         return manages(request, chatbot.account_id)
 
     def of_view(self, request: HttpRequest, chatbot_id: UUID) -> HttpResponse:
@@ -126,7 +126,7 @@ class EndpointPageAdmin(ScopedAdmin):
         if saves and not self.is_writable(request, chatbot):
             raise PermissionDenied
         with transaction.atomic():
-            if saves:  # two people may set up the webhook or change it at the same time
+            if saves:  # two people may submit the form at the same time
                 Chatbot.objects.lock(chatbot.pk)
             endpoint = Endpoint.objects.filter(chatbot=chatbot).first()
             form = self.configuration_form(request, chatbot, endpoint)
@@ -155,15 +155,15 @@ class EndpointPageAdmin(ScopedAdmin):
     def configuration_form(
         self, request: HttpRequest, chatbot: Chatbot, endpoint: Endpoint | None
     ) -> EndpointForm:
-        """Build the form that edits a webhook, or the one that sets up a webhook with a secret."""
+        """Build the form that edits the webhook or, if there is none yet, sets one up."""
         if endpoint is None:
             every = [event.value for event in Event]
             return NewEndpointForm(
                 request.POST or None, initial={"events": every, "is_active": True}
             )
         form = EndpointForm(request.POST or None, instance=copy(endpoint))
-        # A new URL would receive the secret, so changing it requires the right to replace the
-        # secret.
+        # Requests to the URL contain the secret, so only users who may replace the secret may
+        # change the URL.
         form.fields["url"].disabled = not self.manages_secret(request, chatbot)
         return form
 
@@ -255,9 +255,9 @@ class EndpointPageAdmin(ScopedAdmin):
     def secret_view(self, request: HttpRequest, chatbot_id: UUID) -> HttpResponse:
         """Ask for confirmation, then replace the secret and show the new one once.
 
-        Submitting the form twice replaces the secret only once. While the secret is new, the page
-        omits the form and names the person or command that set the secret, in case the browser's
-        Back button led to this page.
+        Submitting the form twice replaces the secret only once. If the secret was set recently, the
+        page says who set it and does not show the form, because the user may have returned here
+        with the browser's Back button.
         """
         endpoint = self.writable_endpoint(request, chatbot_id)
         chatbot = endpoint.chatbot

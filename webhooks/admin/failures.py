@@ -15,7 +15,7 @@ from config.admin.page import page
 from webhooks.admin.advice import advice
 from webhooks.services.selection import cause_in_words, is_code
 
-ENDPOINTS = 3  # maximum number of endpoints listed in each group
+ENDPOINTS = 3  # maximum number of endpoints listed for each cause
 
 
 class FailuresAdmin(ScopedAdmin):
@@ -27,7 +27,7 @@ class FailuresAdmin(ScopedAdmin):
         return [path("causes/", view, name="webhooks_delivery_causes"), *super().get_urls()]
 
     def causes_view(self, request: HttpRequest) -> HttpResponse:
-        """Show the causes of the newest failures that match the log's filter, with their counts."""
+        """Count the newest failures that match the log's filter, grouped by cause."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         log = filtered_list(self, request)
@@ -51,7 +51,7 @@ class FailuresAdmin(ScopedAdmin):
 
 
 def described(cause: str, chatbots: "Counter[str]", log: Any) -> dict[str, Any]:
-    """Return the template context for a cause. Any: the theme's change list is untyped."""
+    """Return the template context for a cause. `log` is Any because the theme leaves it untyped."""
     code = int(cause) if is_code(cause) else None
     names = [name for name, _ in chatbots.most_common(ENDPOINTS)]
     more = len(chatbots) - len(names)

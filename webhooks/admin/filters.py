@@ -48,12 +48,12 @@ class CodeFilter(DropdownFilter):
 
 
 class CauseFilter(DropdownFilter):
-    """Filters by the cause of the last failure: a code, or the name of a reason."""
+    """Filters by the cause of the last failure: a status code or the name of a reason."""
 
     title = parameter_name = "cause"
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
-        """Offer every reason, and also the selected cause if it is a status code."""
+        """Offer all reasons and, if the selected cause is a status code, that code."""
         chosen = self.value()
         codes = [chosen] if chosen and is_code(chosen) else []
         return [(one, cause_in_words(one)) for one in [*codes, *filter(None, WORDS)]]
@@ -70,7 +70,7 @@ class CauseFilter(DropdownFilter):
 def selection_of(query: QueryDict) -> Selection | None:
     """Read the log's filter from a query string.
 
-    Returns None if the filter cannot match any delivery that can be retried in bulk. Raises
+    Returns None if the filter excludes every delivery that could be retried in bulk. Raises
     IncorrectLookupParameters for an invalid time.
     """
     ids = {name: whole_id(query.get(name, "")) for name in ("chatbot", "account", "q")}

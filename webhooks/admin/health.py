@@ -1,4 +1,4 @@
-"""The health of a chatbot's webhook, for its page and the list of webhooks."""
+"""Compute a webhook's health, which is shown on its page and in the list of webhooks."""
 
 from dataclasses import dataclass
 from statistics import quantiles
@@ -14,7 +14,7 @@ from webhooks.models.delivery import State
 from webhooks.models.reason import Refusal
 
 UNREADABLE = Refusal.SECRET_UNREADABLE
-LOOKED_AT = 1_000  # examine at most this many of the last day's deliveries
+LOOKED_AT = 1_000  # examine at most this many of the deliveries of the last 24 hours
 STATES = {
     "failing": Q(is_active=True, failing_since__isnull=False),
     "healthy": Q(is_active=True, failing_since=None, last_success_at__isnull=False),
@@ -45,11 +45,11 @@ class Times:
 
     median: int | None
     p95: int | None
-    capped: bool  # LOOKED_AT deliveries were examined, and there may be more
+    capped: bool  # whether only the newest LOOKED_AT deliveries were examined
 
 
 def response_times(endpoint: Endpoint) -> Times:
-    """Compute the response times of at most LOOKED_AT deliveries, the newest of the last day."""
+    """Compute response times from the newest LOOKED_AT deliveries of the last 24 hours."""
     rows = Delivery.objects.filter(
         chatbot=endpoint.chatbot_id, created_at__gte=timezone.now() - ONE_DAY, is_test=False
     )

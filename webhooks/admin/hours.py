@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-WIDTH, HEIGHT = 10, 100  # size of an hour's column, in units of the chart
+WIDTH, HEIGHT = 10, 100  # size of the column for one hour, in the chart's own units
 GAP = 1
 
 
@@ -28,12 +28,12 @@ class Bar:
 
     @property
     def ok_top(self) -> int:
-        """Return the y coordinate of the top of the successes, which start at the bottom."""
+        """Return the y coordinate of the top of the lower part, which shows the successes."""
         return HEIGHT - self.ok
 
     @property
     def failed_top(self) -> int:
-        """Return the y coordinate of the top of the failures, stacked on the successes."""
+        """Return the y coordinate of the top of the upper part, which shows the failures."""
         return self.ok_top - self.failed
 
 
@@ -67,7 +67,7 @@ class Bars:
     def scaled(self, count: int) -> int:
         """Return the height of one part of a bar.
 
-        The heights of both parts add up to at most HEIGHT.
+        The heights of the two parts add up to at most HEIGHT.
         """
         return max(1, count * (HEIGHT - 1) // self.most) if count else 0
 
@@ -75,4 +75,4 @@ class Bars:
     def sentence(self) -> str:
         """Describe the chart in words, for people who cannot see it."""
         ok, failed = sum(hour.ok for hour in self.hours), sum(hour.failed for hour in self.hours)
-        return f"Deliveries per hour: {ok:,} ok, {failed:,} failed. The table has the figures."
+        return f"Deliveries per hour: {ok:,} ok, {failed:,} failed. The table lists each hour."

@@ -1,4 +1,4 @@
-"""Present a request: its headers with a masked token, a signature check and a curl command."""
+"""Show a request's headers with the token masked, check its signature, and build a curl command."""
 
 import json
 import shlex
@@ -11,12 +11,12 @@ HMAC = 'openssl dgst -sha256 -hmac "$SECRET" -r | cut -d " " -f 1'
 
 
 def readable(body: bytes | memoryview) -> str:
-    """Decode bytes as UTF-8 for display, and replace invalid bytes."""
+    """Decode bytes as UTF-8 for display, replacing invalid bytes."""
     return bytes(body).decode("utf-8", "replace")
 
 
 def indented(body: bytes | memoryview) -> str:
-    """Indent a JSON body for reading; a body that is not JSON is shown as it is."""
+    """Indent a JSON body to make it readable; return any other body unchanged."""
     try:
         return json.dumps(json.loads(bytes(body)), indent=2, ensure_ascii=False)
     except ValueError:
@@ -24,7 +24,7 @@ def indented(body: bytes | memoryview) -> str:
 
 
 def request_headers(endpoint: Endpoint | None, attempt: Attempt | None) -> dict[str, str]:
-    """Return the headers of an attempt, with its token masked. Specification: Request headers."""
+    """Return the headers of an attempt, with the token masked. Specification: Request headers."""
     token = endpoint.masked_secret if endpoint else "****"
     if endpoint and attempt and attempt.started_at < endpoint.secret_made_at:
         token = REPLACED
@@ -39,8 +39,8 @@ def signature_verdict(
 ) -> tuple[bool | None, str]:
     """Recompute the signature of an attempt and describe whether it matches.
 
-    The first value is None if the signature cannot be checked. The text is empty if nothing was
-    signed.
+    The first value returned is None if the signature cannot be checked. The description is empty if
+    nothing was signed.
     """
     if attempt is None or not attempt.signature:
         return None, ""

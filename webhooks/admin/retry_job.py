@@ -29,14 +29,14 @@ from webhooks.services.retry import PER_SECOND
 from webhooks.services.selection import Selection, names_of
 
 COLORS = {"RUNNING": "info", "STOPPED": "warning", "DONE": "success"}
-FASTEST = 100  # maximum deliveries per second for each endpoint
+FASTEST = 100  # maximum number of deliveries per second for each endpoint
 NOTHING = "No FAILED deliveries match this filter. Tests and erased deliveries are excluded."
 LISTED = 20  # maximum number of endpoints that a page lists
 HELD = "The job waits while SENDING=off; when sending is on again, it resumes at the chosen pace"
 
 
 class SpeedForm(forms.Form):
-    """The pace of a retry job."""
+    """The form that sets the pace of a retry job."""
 
     per_second = forms.IntegerField(
         label="Deliveries per second for each endpoint",
@@ -54,7 +54,7 @@ def log_url(selection: Selection) -> str:
 
 
 def figure(count: int) -> str:
-    """Format a capped count of deliveries."""
+    """Format a count of deliveries; above the cap, show the cap followed by "+"."""
     return f"{service.COUNTED:,}+" if count > service.COUNTED else f"{count:,}"
 
 
@@ -67,7 +67,7 @@ class RetryAllAdmin(ScopedAdmin):
         return [path("retry-all/", view, name="webhooks_delivery_retry_all"), *super().get_urls()]
 
     def retry_all_view(self, request: HttpRequest) -> HttpResponse:
-        """Show what a retry job for the log's filter would retry. Start the job on submission."""
+        """Preview a retry job for the log's filter, or start the job if the form is submitted."""
         if not person(request).has_perm("webhooks.change_delivery"):
             raise PermissionDenied
         filtered_list(self, request)  # rejects an invalid filter
@@ -117,7 +117,10 @@ class RetryJobList(KeysetChangeList):
     """A page of retry jobs, each with its filter described in words."""
 
     def get_results(self, request: HttpRequest) -> None:
-        """Read the names that the filters refer to, once for all jobs."""
+        """Describe each job's filter.
+
+        The names of the chatbots and accounts are read for all jobs at once.
+        """
         super().get_results(request)
         selections = [Selection.from_json(job.filter) for job in self.result_list]
         names = names_of(selections)
@@ -164,11 +167,11 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
 
     @admin.display(description="retried")
     def progress(self, job: Any) -> str:
-        """Show how many deliveries have been retried, of those that matched at the start."""
+        """Show how many of the deliveries that matched at the start have been retried."""
         return f"{job.retried or 0:,} of {figure(job.expected)}"
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the routes of the buttons, and the one that a script polls for updates."""
+        """Add the routes of the buttons and the route that a script polls for updates."""
         routes = row_routes(
             self,
             stop=post_only(self.stop_view),
@@ -228,14 +231,14 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
 
     @with_row("steer")
     def stop_view(self, request: HttpRequest, job: RetryJob) -> HttpResponse:
-        """Stop the job; attempts already requested are still made."""
+        """Stop the job. The attempts that it has already requested are still made."""
         if service.stop(job, by=person(request).get_full_name()):
             messages.success(request, "Stopped")
         return HttpResponseRedirect(reverse("admin:webhooks_retryjob_change", args=[job.pk]))
 
     @with_row("steer")
     def resume_view(self, request: HttpRequest, job: RetryJob) -> HttpResponse:
-        """Continue the job where it was stopped."""
+        """Resume the job from where it was stopped."""
         try:
             service.resume(job)
         except service.NotStarted as error:

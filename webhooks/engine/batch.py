@@ -1,4 +1,4 @@
-"""Write waiting items together, in one transaction instead of one for each.
+"""Write waiting items together, in a single transaction.
 
 A commit waits for the disk. Items that arrive during that wait share the next commit.
 """
@@ -13,7 +13,8 @@ from django.db import DataError, IntegrityError, connection
 
 from config.database.locks import is_lock_timeout, is_row_locked
 
-# Seconds to wait for more items, for each item after the first in the previous batch
+# If the previous batch had n items, the thread waits `GATHER * (n - 1)` seconds for more items, but
+# at most `patience` seconds.
 GATHER = 0.004
 
 Item = TypeVar("Item")
@@ -28,12 +29,12 @@ class Write(Protocol[Item, Answer]):
 
 
 class Batch(Generic[Item, Answer]):
-    """A thread that writes the items that many other threads submit.
+    """A thread that writes items submitted by many other threads.
 
-    `write` takes a list of items, and returns an answer or an error for each, in order. The
-    thread calls it on its own database connection, which is closed when no items are waiting. If
-    `write` times out waiting for a locked row, it is called again with `leave_locked`, which skips
-    all locked rows. The other items therefore wait only once, however many rows are locked.
+    `write` takes a list of items and returns a list with an answer or an error for each item. The
+    thread has its own database connection, which it closes when no items are waiting. If `write`
+    times out waiting for a locked row, it is called again with `leave_locked`, which skips all
+    locked rows. The other items therefore wait only once, however many rows are locked.
 
     The thread waits up to `patience` seconds for more items, because writing many items costs
     little more than writing one. If the thread cannot be started, the submitting thread writes the
@@ -89,7 +90,7 @@ class Batch(Generic[Item, Answer]):
                 self._write(batch, leave_locked=True)
                 return
             if len(batch) > 1 and concerns_one_item(error):
-                for one in batch:  # a fault in one item must not fail the others
+                for one in batch:  # an error in one item must not affect the others
                     self._write([one], leave_locked=leave_locked)
                 return
             connection.close()
@@ -104,6 +105,6 @@ class Batch(Generic[Item, Answer]):
 
 
 def concerns_one_item(error: BaseException) -> bool:
-    """Return whether an error (bad data or a lock timeout) may concern only one item of a batch."""
+    """Return whether the error is a data error or a lock timeout, which a single item can cause."""
     data = isinstance(error, (DataError, IntegrityError))
     return data or is_lock_timeout(error)

@@ -1,11 +1,12 @@
 """Claim due deliveries for a worker, within the shares that `fairness` allows.
 
-A claim is a fencing token on the delivery's row. It expires after a few seconds, unless the task
-begins before then and exchanges the claim for a longer one (see `schedule`). The token guards every
-write, so a worker that has lost its claim changes nothing.
+A claim is a fencing token on the delivery's row. It expires after a few seconds. If the attempt
+begins before then, a longer claim replaces it (see `schedule`). The token guards every write, so a
+worker that has lost its claim changes nothing.
 
-Deliveries are chosen without a lock, and claimed while their endpoints are locked. Concurrent
-workers therefore claim deliveries of different endpoints, and none waits for another.
+Deliveries are chosen without taking a lock, but claimed only while their endpoints are locked.
+Concurrent workers therefore claim deliveries of different endpoints, and no worker waits for
+another.
 """
 
 import threading
@@ -29,18 +30,18 @@ START = timedelta(seconds=3)  # lifetime of a claim whose attempt has not begun
 # How long a claim stays valid after the deadline of its attempt. During this time, a failed write
 # of the attempt's result can be retried.
 MARGIN = timedelta(seconds=20)
-WINDOW, WINDOWS = 128, 8  # endpoints read at a time (a window), and maximum windows per claim
+WINDOW, WINDOWS = 128, 8  # number of endpoints per window; maximum number of windows per claim
 # Minimum and maximum number of due deliveries to read per endpoint and lane (see `Lane`). Within
-# these limits, twice as many are read as could start, because some may have to wait for other
-# deliveries of their threads.
+# these limits, the number read is twice the number that could start, because some deliveries may
+# have to wait for others in their threads.
 LEAST_READ, MOST_READ = 8, 64
 ENDPOINTS = NAMESPACE + 1  # namespace of the endpoints' advisory locks
 # PostgreSQL receives these statements in one request and runs them as one transaction, so no lock
 # is held while a busy worker prepares the next statement. The commit does not wait for the disk. If
 # the server crashes, a claim may be undone, but an attempt that has begun stays recorded, because
 # the commit that recorded it was durable. Once the endpoints are locked, the last statement checks
-# the chosen deliveries again. After they were chosen, another worker may have attempted one of them
-# (its retry is then due later) or started other deliveries of the same endpoint.
+# the chosen deliveries again. In the meantime, another worker may have started other deliveries to
+# the same endpoint, or may have attempted a chosen delivery and scheduled its retry.
 TAKE = f"""{queue.KEEP_TO_INDEXES}, set_config('synchronous_commit', 'off', true);
 SELECT set_config('webhooks.locked', COALESCE(array_agg(e.id), '{{}}')::text, true)
     FROM unnest(%(endpoints)s::uuid[]) AS e(id)
@@ -86,7 +87,7 @@ def release(claimed: Iterable[Claimed]) -> None:
 
 
 def _choose(slots: Slots) -> list[tuple[Waiting, Candidate]]:
-    """Choose deliveries that may start, from the next window of endpoints with such deliveries."""
+    """Examine windows until one has deliveries that may start, and choose among them."""
     global _place
     current_time, from_start = queue.now(), _place == queue.BEFORE_ALL
     for _ in range(WINDOWS):
@@ -106,10 +107,11 @@ def _choose(slots: Slots) -> list[tuple[Waiting, Candidate]]:
 
 def _take(chosen: list[tuple[Waiting, Candidate]], worker: str, token: UUID) -> list[UUID]:
     """Claim the chosen deliveries that may still start and whose endpoints can be locked."""
-    if connection.vendor != "postgresql":  # there is only one worker
+    if connection.vendor != "postgresql":  # SQLite allows only one worker
         return _take_on_sqlite([one.delivery_id for _, one in chosen], worker, token)
-    in_flight = Counter[UUID]()  # chosen so far, by endpoint
-    most = []  # for each delivery: how many attempts to its endpoint may already be in flight
+    in_flight = Counter[UUID]()  # deliveries chosen so far, by endpoint
+    # A delivery is claimed only if at most this many attempts to its endpoint are in flight
+    most = []
     for one, _ in chosen:
         in_flight[one.chatbot_id] += 1
         most.append(one.limit - in_flight[one.chatbot_id])

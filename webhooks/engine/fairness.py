@@ -5,11 +5,11 @@ the database nor a clock. It never skips an attempt, because the schedule is par
 with receivers. Instead, three rules keep slots free for healthy endpoints:
 
 1. Each endpoint has a limit on its attempts in flight, across all workers (see `health`).
-2. Slow endpoints (deleted, never tried, or timed out on the last attempt) share at most half of a
-   worker's slots, but at least one. An endpoint that already holds more slots than are still free
-   gets no further slot, whether it is slow or not.
-3. The account with the fewest attempts in flight on this worker goes first and, within that
-   account, the endpoint with the fewest.
+2. An endpoint is slow if it has been deleted, has never been tried, or timed out on its last
+   attempt. All slow endpoints together get at most half of a worker's slots, but at least one. No
+   endpoint, slow or not, gets another slot while it holds more slots than are free.
+3. The account with the fewest attempts in flight on this worker goes first. Within that account,
+   the endpoint with the fewest attempts in flight goes first.
 """
 
 import itertools
@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from uuid import UUID
 
-# Once the rotation remembers more accounts and endpoints than this, it forgets all except those
-# that it is choosing from
+# If the rotation remembers more accounts and endpoints than this, it forgets those that are not
+# among the current candidates
 REMEMBERED = 10_000
 
 
@@ -29,8 +29,8 @@ class Candidate:
     """A due delivery.
 
     `in_order` marks a first attempt or a manual retry, which waits while another delivery of its
-    thread is in flight. A `suspect` may be killing workers, so a worker runs only one suspect at a
-    time.
+    thread is in flight. `suspect` marks a delivery that may be crashing workers; a worker attempts
+    only one such delivery at a time.
     """
 
     delivery_id: UUID
@@ -41,7 +41,10 @@ class Candidate:
 
 @dataclass(slots=True)
 class Waiting:
-    """An endpoint (identified by its chatbot) and its due deliveries, in the order they start."""
+    """An endpoint and its due deliveries, in the order in which they should start.
+
+    The endpoint is identified by its chatbot.
+    """
 
     chatbot_id: UUID
     account_id: UUID
@@ -85,7 +88,7 @@ class Slots:
         )
 
     def start(self, one: Waiting, candidate: Candidate) -> None:
-        """Count an attempt that starts."""
+        """Take a slot for an attempt that is about to start."""
         one.in_flight += 1
         self.free -= 1
         self.slow_free -= one.slow
@@ -102,10 +105,11 @@ class Rotation:
         self._count = itertools.count(1)
 
     def choose(self, waiting: list[Waiting], slots: Slots) -> list[tuple[Waiting, Candidate]]:
-        """Return the deliveries that start now.
+        """Return the deliveries to start now.
 
-        The account with the fewest attempts in flight on this worker comes first and, within that
-        account, the endpoint with the fewest; ties go to the one that was served least recently.
+        The account with the fewest attempts in flight on this worker comes first. Within that
+        account, the endpoint with the fewest attempts in flight comes first. In a tie, the one
+        served least recently comes first.
         """
         self._forget(waiting)
 
@@ -143,7 +147,10 @@ class Rotation:
 
 
 def _next(one: Waiting, threads: set[UUID], slots: Slots) -> Candidate | None:
-    """Take an endpoint's next delivery that may start alongside those chosen or in flight."""
+    """Remove and return the endpoint's next delivery that may start, or return None.
+
+    Also removes the deliveries before it, which are not allowed to start.
+    """
     while one.due:
         candidate = one.due.popleft()
         if candidate.suspect and slots.suspects:

@@ -1,11 +1,12 @@
-"""Record the health of receivers, as shown by finished attempts.
+"""Record the health of receivers, based on finished attempts.
 
 The failures since the last success are counted, and the first of them sets `failing_since`. An
 attempt that was sent to an earlier URL is ignored, because that URL may belong to another receiver.
 
-Successes raise the limit on attempts in flight, up to MOST, and a timeout halves it. While as many
-attempts run as the limit allows, it rises by about one in the time that one attempt takes. It does
-not rise faster, because the only sign of an overloaded receiver is timeouts, which come late.
+Successes raise the limit on attempts in flight, up to MOST, and a timeout halves it. While the
+limit is fully used and all attempts succeed, it rises by about one in the time that one attempt
+takes. It does not rise faster, because an overloaded receiver can be recognized only by timeouts,
+which come late.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +22,7 @@ from config.outbound.failures import Reason
 from webhooks.engine.work import Result, Work
 from webhooks.models import Endpoint
 
-# Successes that change nothing but `last_success_at` are written at most this often.
+# Minimum interval between writes that change only `last_success_at`.
 FRESH = timedelta(seconds=10)
 MOST = 128  # highest limit; allows 640 deliveries a second if each takes 0.2 s
 RECORD = (
@@ -33,8 +34,9 @@ RECORD = (
 def changed(tried: int, failing: int, leave_locked: bool) -> "QuerySet[Endpoint]":
     """Select and lock the endpoints whose records must be written.
 
-    These are the endpoints whose last attempt failed, and any others that were tried and whose
-    records are out of date. `tried` and `failing` are the sizes of the two lists of ids.
+    Of the endpoints that have just been tried, this selects those whose last attempt failed and
+    those whose records are out of date. `tried` is the size of the padded list of the endpoints
+    just tried (see `listed`), and `failing` that of the endpoints whose last attempt failed.
     """
     chatbot = Chatbot._meta.pk
     up_to_date = Q(failing_since=None, timed_out=False, attempts_limit=MOST)
@@ -70,7 +72,7 @@ def record(
         "failing", (chatbot for (chatbot, _), some in results.items() if not some[-1].success)
     )
     given = {"fresh": ended_at - FRESH, **tried_ids, **failing_ids}
-    records: dict[UUID, dict[str, Any]] = {}  # Any: column values of many types
+    records: dict[UUID, dict[str, Any]] = {}  # Any, because the columns have various types
     for row in CHANGED.rows(tried, failing, leave_locked, **given):
         if some := results.get((row.chatbot_id, row.url)):
             _note(row, some, ended_at)
@@ -88,5 +90,5 @@ def _note(row: Endpoint, results: Sequence[Result], ended_at: datetime) -> None:
         else:
             row.last_failure_at, row.failing_since = ended_at, row.failing_since or ended_at
             row.failures_in_a_row += 1
-    if row.timed_out:  # halve it once: simultaneous timeouts may share a cause
+    if row.timed_out:  # the limit is halved once, because simultaneous timeouts may share a cause
         row.attempts_limit = max(1, row.attempts_limit / 2)

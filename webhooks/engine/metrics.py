@@ -60,6 +60,6 @@ def attempt_begins(late: timedelta) -> None:
 
 
 def request_leaves(work: Work) -> None:
-    """Measure how long a first attempt has been due, each time its request is sent."""
+    """Measure the time between a first attempt's due time and the sending of its request."""
     if work.number == 1 and not work.once:
         ARRIVAL.observe(work.seconds_since_due())

@@ -1,4 +1,4 @@
-"""Make one POST request under one deadline, and return an outcome whatever the receiver does."""
+"""Make one POST request within a deadline. Failures of the receiver are returned, not raised."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -15,15 +15,16 @@ from config.outbound.failures import FAILURES, Reason, clean, explain, is_shorta
 from config.outbound.guard import check_url, judge
 from config.outbound.transport import last_request, pieces, session
 
-BODY_SECONDS = 1.0  # seconds to read a body, which is only for display: the status decides success
-BODY_READ = 16 * 1024  # maximum bytes to read; after a longer body, the connection is not reused
-BODY_KEPT = 4 * 1024  # how many bytes of a response body are stored with the attempt
-HEADERS_KEPT = 100  # how many headers of a response are stored with the attempt
+BODY_SECONDS = 1.0  # maximum time in seconds for reading a response body, which is only displayed
+# Maximum number of bytes to read. If a response body is longer, the connection is closed.
+BODY_READ = 16 * 1024
+BODY_KEPT = 4 * 1024  # maximum number of bytes of a response body that the attempt stores
+HEADERS_KEPT = 100  # maximum number of response headers that the attempt stores
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of one attempt: a response with its code, or the reason why there is none.
+    """The outcome of one attempt: a response with its code, or the reason why there was none.
 
     `repeated` means that the request was sent twice, because an idle connection had been closed.
     `response_ms` is the time until the end of the response's headers, or until the failure. Each
@@ -56,8 +57,8 @@ def post(
     """Post the body unchanged, and return the outcome within `timeout` seconds.
 
     `hide` masks the secret in every string of the outcome, because some receivers echo the request.
-    Raises an error that `is_shortage` recognizes if this machine lacks the resources for the
-    request.
+    If this machine lacks the resources for the request, this raises an error that `is_shortage`
+    recognizes.
     """
     began = time.monotonic()
     try:
@@ -104,7 +105,7 @@ def _headers(response: requests.Response, hide: Callable[[str], str]) -> dict[st
 
 def _beginning(response: requests.Response, hide: Callable[[str], str]) -> bytes:
     read = b""
-    # The status decides; a partial body is fine.
+    # The status code determines the outcome, so a partial body is fine.
     with suppress(*FAILURES), within(BODY_SECONDS):
         for piece in pieces(response, most=BODY_READ):
             read += piece

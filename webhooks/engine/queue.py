@@ -1,8 +1,8 @@
 """Read waiting and running deliveries, at a cost that does not depend on the queue's length.
 
 The statements find a chatbot's deliveries only through the columns `waiting_of` and `running_of`,
-each of which has one index. No other condition names a chatbot, so PostgreSQL always uses these
-indexes, whatever its statistics say.
+each of which has one index. No other condition refers to a chatbot, so PostgreSQL always uses these
+indexes, even if its statistics are outdated.
 """
 
 import json
@@ -18,11 +18,11 @@ from webhooks.engine.fairness import Candidate, Running, Waiting
 from webhooks.models import Delivery
 from webhooks.models.delivery import Lane
 
-SUSPECT = 2  # interruptions after which a delivery is suspected of killing workers
+SUSPECT = 2  # number of interruptions after which a delivery is suspected of killing workers
 BEFORE_ALL = UUID(int=0)  # sorts before every chatbot
 
-# Each subquery follows the order of an index, so PostgreSQL reads only one row for each, whatever
-# its statistics say.
+# Each subquery follows the order of an index, so PostgreSQL reads only one row for each subquery,
+# whatever its statistics say.
 GLANCE = """
 SELECT (SELECT d.starts_at FROM webhooks_delivery d
         WHERE d.due_at IS NOT NULL AND d.running_of IS NULL ORDER BY d.starts_at LIMIT 1),
@@ -81,8 +81,8 @@ GROUP BY d.chatbot_id, d.account_id, slow
 """  # noqa: S608 - our own constants only
 
 # Make PostgreSQL read rows in index order until the transaction ends. Its statistics about claimed
-# and waiting rows are always out of date: it may estimate a tenth of the table where there are a
-# handful of rows, or one row where there are thousands to sort.
+# and waiting rows are always out of date: PostgreSQL may expect a tenth of the table but find a
+# handful of rows, or it may expect one row but have to sort thousands.
 KEEP_TO_INDEXES = """
 SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
        set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
@@ -109,7 +109,7 @@ def keep_to_indexes() -> None:
 
 
 def glance() -> tuple[datetime | None, UUID | None]:
-    """Return when the next attempt is due (None if there is none) and the newest delivery's id.
+    """Return when the next attempt is due, if there is one, and the newest delivery's id.
 
     A waiting first attempt counts as having been due since LONG_AGO.
     """
@@ -126,10 +126,10 @@ def running(worker: str) -> list[Running]:
 
 
 def window(after: UUID, size: int, current_time: datetime) -> tuple[list[Waiting], UUID | None]:
-    """Read the next `size` endpoints with waiting deliveries, and return those with due ones.
+    """Read the next `size` endpoints with waiting deliveries; return those with due deliveries.
 
-    The endpoints are ordered by their chatbots' ids. Also returns the last chatbot examined, or
-    None if fewer than `size` endpoints were left.
+    The endpoints are ordered by their chatbots' ids. This also returns the id of the last chatbot
+    examined, or None if fewer than `size` endpoints were left.
     """
     found = rows(WINDOW, sql_id(after), size, sql_time(current_time))
     waiting = [
@@ -141,11 +141,12 @@ def window(after: UUID, size: int, current_time: datetime) -> tuple[list[Waiting
 
 
 def read_due(waiting: list[Waiting], each: int, current_time: datetime) -> None:
-    """Fill `due` of each waiting endpoint with its first due deliveries, at most `each` per lane.
+    """Set `due` of each waiting endpoint to its first due deliveries, at most `each` per lane.
 
-    One statement reads them all.
+    A single statement reads the deliveries of all endpoints.
     """
-    chatbots: Any = [one.chatbot_id for one in waiting]  # Any: a list, or JSON on SQLite
+    # Any, because PostgreSQL receives a list and SQLite a JSON string
+    chatbots: Any = [one.chatbot_id for one in waiting]
     if connection.vendor == "postgresql":
         found = rows(ON_SERVER, chatbots, sql_time(current_time), each)
     else:
@@ -162,7 +163,7 @@ def read_due(waiting: list[Waiting], each: int, current_time: datetime) -> None:
         one.due = due[one.chatbot_id]
 
 
-# Any, below: values that a database driver accepts or returns
+# In the functions below, Any stands for values that a database driver accepts or returns.
 def rows(sql: str, *params: Any, **named: Any) -> list[Any]:
     """Run SQL with positional or named parameters. Returns the rows of its last statement."""
     with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Recover from faults: dead workers, expired claims, a changed clock, a restored backup.
+"""Recover from dead workers, expired claims, a changed clock and a restored backup.
 
 A delivery is taken over only if its claim has not changed since the row was read.
 """
@@ -26,8 +26,8 @@ from webhooks.models.retry_job import JobState
 # Includes the condition of the index `delivery_claimed` (`claimed_by > ''`), because the database
 # uses this index only for queries that include its condition
 HELD = Q(claimed_by__gt="", claim__isnull=False)
-BATCH = 1_000  # deliveries given up in one transaction
-INTERRUPTIONS = 3  # interruptions after which the delivery itself is assumed to be their cause
+BATCH = 1_000  # number of deliveries that `give_up` marks as FAILED in one transaction
+INTERRUPTIONS = 3  # after this many interruptions, the delivery is assumed to cause them
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ def claimers() -> set[str]:
 def take_over(dead: set[str], *, expired: bool = True) -> None:
     """Release the claims of dead workers and, if `expired` is true, claims that have expired.
 
-    An attempt that had begun is marked as interrupted and repeated immediately, under the same
+    An attempt that had begun is marked as interrupted and is repeated immediately, with the same
     number. The third interruption makes the delivery FAILED.
     """
     current_time = now()
@@ -73,9 +73,9 @@ def release_all(worker: str) -> None:
 def follow_clock(jump: timedelta, *, since: float) -> None:
     """Move due times and leases by `jump`, the amount by which this machine's clock was changed.
 
-    `since` is the monotonic time at which the clock was last known to be unchanged. Due times set
-    after that, and leases of attempts begun after that, may already use the new clock and are left
-    unchanged. On PostgreSQL, the engine uses the database's clock and never calls this function.
+    `since` is the monotonic time at which the clock was last known to be unchanged. Due times and
+    leases set later than `since` may already use the new clock, so they are left unchanged. On
+    PostgreSQL, the engine uses the database's clock and never calls this function.
     """
     current_time = now()
     lately = (current_time - timedelta(seconds=time.monotonic() - since), current_time)
@@ -84,18 +84,18 @@ def follow_clock(jump: timedelta, *, since: float) -> None:
     with transaction.atomic():
         waiting = Delivery.objects.filter(due_at__isnull=False).exclude(updated_at__range=lately)
         waiting.update(due_at=F("due_at") + jump)
-        # Also moves recent claims without an attempt. If such a claim then expires too early, the
-        # delivery is claimed again.
+        # Claims whose attempts have not begun are moved even if they are recent. If such a claim
+        # then expires too early, the delivery is claimed again.
         old = claimed.exclude(pk__in=begun.filter(delivery__in=claimed).values("delivery"))
         old.update(claimed_until=F("claimed_until") + jump)
 
 
 def give_up() -> None:
-    """Stop all bulk retries, and mark every delivery that has a due time as FAILED, unsent.
+    """Stop all bulk retries. Deliveries that have a due time become FAILED without being sent.
 
-    No worker may be running. Each delivery gets a failed attempt that records the reason, because
-    the last attempt of every FAILED delivery must have failed. The deliveries can still be retried,
-    and the bulk retries resumed. See "Restore" in docs/deployment.md.
+    Stop all workers before calling this function. Each delivery gets a failed attempt that records
+    the reason, because the last attempt of every FAILED delivery must have failed. The deliveries
+    can still be retried, and the bulk retries can be resumed. See "Restore" in docs/deployment.md.
     """
     _stop_bulk_retries()
     due = Delivery.objects.filter(due_at__isnull=False).order_by("pk")
@@ -130,7 +130,7 @@ def give_up() -> None:
 
 
 def _stop_bulk_retries() -> None:
-    """Stop all running jobs, as `stop` in webhooks/services/retry_job.py stops one of them."""
+    """Stop all running jobs, in the same way as `stop` in webhooks/services/retry_job.py."""
     with transaction.atomic():
         RetryPart.objects.filter(is_active=True).update(is_active=False)
         RetryJob.objects.filter(state=JobState.RUNNING).update(

@@ -1,9 +1,9 @@
-"""Keep the schedule: the state of each delivery, and when its next attempt is due.
+"""Keep the schedule, which is the state of each delivery and the due time of its next attempt.
 
-    confirm    a task begins: its claim is exchanged for another, so a duplicate task finds nothing
-    settle     a task ends: its attempt, the next state and the receiver's health are recorded
-    give back  a task could not make its attempt: confirm is undone
-    retry      one more attempt is requested for a FAILED delivery
+    confirm    begin a task: replace its claim, so that a duplicate of the task cannot begin
+    settle     end a task: record its attempt, the delivery's next state and the receiver's health
+    give back  undo confirm, because the task could not make its attempt
+    retry      request one more attempt for a FAILED delivery
 
 Each step is one short transaction. Concurrent calls to confirm share a transaction, and so do
 concurrent calls to settle. Every write that a task makes is guarded by its claim. Only this module
@@ -96,8 +96,8 @@ LOCK = prepared(
 def confirm(claimed: Claimed, *, worker: str) -> Work | None:
     """Begin an attempt and insert its row.
 
-    Returns None if the claim no longer holds, or if the delivery stays locked. In the second case,
-    the claim expires and the delivery is claimed again later.
+    Returns None if the claim no longer holds, or if another session keeps the delivery locked. In
+    the latter case, the claim expires, and the delivery is claimed again later.
     """
     try:
         return _confirm((claimed, worker))
@@ -110,16 +110,17 @@ def confirm(claimed: Claimed, *, worker: str) -> Work | None:
 def settle(work: Work, result: Result) -> bool:
     """Record the result of an attempt. Returns False if the claim no longer holds.
 
-    Retries while a row is locked or the database is unavailable. Once the claim has expired, raises
-    the database error, but during an outage only if the worker has been asked to stop.
+    Retries while a row is locked or the database is unavailable. Once the claim has expired, the
+    next database error is raised. During a database outage, however, the retries continue even
+    then, until the worker is told to stop.
     """
     return _insist(work, lambda: _settle((work, result)))
 
 
 def give_back(work: Work) -> bool:
-    """Undo the start of an attempt that this machine could not make. The delivery is due again.
+    """Undo the start of an attempt that this machine could not make.
 
-    Returns False if the claim no longer holds.
+    The delivery becomes due again. Returns False if the claim no longer holds.
     """
 
     def undo() -> bool:
@@ -147,7 +148,7 @@ def retry(delivery_ids: Iterable[UUID], *, by: str, due_at: datetime | None = No
 
 
 def _insist(work: Work, write: Callable[[], bool]) -> bool:
-    """Retry a failing write for as long as `settle` says."""
+    """Retry a failing write, as described in `settle`."""
     until = work.begun + lease().total_seconds()
     what = f"delivery {work.delivery_id}"
     return insist(write, until=until, what=what, while_stopping=True)
@@ -156,11 +157,11 @@ def _insist(work: Work, write: Callable[[], bool]) -> bool:
 def _confirm_all(
     asked: list[tuple[Claimed, str]], *, leave_locked: bool = False
 ) -> list[Work | Exception | None]:
-    """Exchange the claims of deliveries whose tasks begin, and insert rows for their attempts.
+    """Begin a batch of attempts: replace the deliveries' claims and insert the attempts' rows.
 
-    Each item is a claim and the name of its worker. Returns the work of each item, or None if the
-    claim no longer holds, a duplicate in the same batch has begun the attempt, or the delivery's
-    row is locked and was skipped.
+    Each item of `asked` is a claimed delivery and the name of its worker. For each item, returns a
+    Work, or None if the claim no longer holds, if a duplicate in the same batch has begun the
+    attempt, or if the delivery's row was locked and was skipped.
     """
     [worker] = {worker for _, worker in asked}  # all items come from this worker process
     ids = [claimed.delivery_id for claimed, _ in asked]
@@ -217,9 +218,9 @@ def _settle_all(
 ) -> list[bool | Exception]:
     """Record the results of attempts whose claims still hold. Returns whether each claim held.
 
-    The deliveries' rows are locked in the order of their ids, to avoid deadlocks. With
-    `leave_locked`, the answer for a delivery that another session has locked is RowLocked, and the
-    health of a locked endpoint is left unchanged.
+    The deliveries' rows are locked in the order of their ids, to avoid deadlocks. If
+    `leave_locked` is true, rows that another session has locked are skipped: RowLocked is returned
+    for a locked delivery, and the health of a locked endpoint is left unchanged.
     """
     with transaction.atomic():
         ended_at = now()
@@ -244,12 +245,12 @@ def _settle_all(
 
 
 def _answer(work: Work, *, settled: set[UUID], skipped: set[UUID]) -> bool | Exception:
-    """Return the answer of `_settle_all` for one attempt."""
+    """Return whether an attempt was settled, or RowLocked if its delivery was skipped."""
     if work.delivery_id in skipped:
-        return RowLocked("another session has locked its row")
+        return RowLocked("another session has locked the delivery's row")
     if work.attempt_id in settled:
         return True
-    logger.warning("delivery %s was settled too late; nothing was changed", work.delivery_id)
+    logger.warning("delivery %s was settled too late, so nothing was changed", work.delivery_id)
     return False
 
 
@@ -263,7 +264,7 @@ def _next(work: Work, result: Result, ended_at: datetime) -> tuple[State, dateti
     return State.RETRYING, ended_at + timedelta(seconds=delays[work.number - 1])
 
 
-# Any, here and below: column values of many types
+# In the functions below, Any stands for column values of many types.
 def _delivery_columns(work: Work, result: Result, ended_at: datetime) -> dict[str, Any]:
     state, due_at = _next(work, result, ended_at)
     return NO_CLAIM | {

@@ -36,9 +36,9 @@ class Work:
     attempt_id: UUID
     chatbot_id: UUID
     number: int
-    once: bool  # a test dispatch or a manual retry: no automatic retry follows
+    once: bool  # true for a test dispatch or a manual retry: no automatic retry follows
     body: bytes = field(repr=False)
-    target: Target | None  # None: webhook or chatbot deleted
+    target: Target | None  # None if the webhook or the chatbot has been deleted
     late: timedelta = timedelta(0)  # how long after its due time the attempt began
     begun: float = field(default_factory=time.monotonic)
 
@@ -49,7 +49,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of an attempt: an outcome, or the refusal if this service did not try to send."""
+    """The result of an attempt: the outcome of its request, or why no request was sent."""
 
     outcome: Outcome | None = None
     signature: str = ""
@@ -57,7 +57,7 @@ class Result:
     final: bool = False  # no automatic retry follows
 
     def without_content(self) -> "Result":
-        """Return a final result without the response's content, for an erased delivery."""
+        """Return a copy that is final and has no response content, for an erased delivery."""
         if self.outcome is None:
             return replace(self, final=True)
         outcome = replace(self.outcome, response_headers={}, response_body=b"")
@@ -70,10 +70,10 @@ class Result:
 
     @property
     def reason(self) -> str:
-        """The name of the reason why there is no response; empty if there is a response."""
+        """The name of the reason why there is no response, or "" if there is one."""
         return self.outcome.reason if self.outcome else self.refusal or ""
 
     @property
     def detail(self) -> str:
-        """Details of the reason; may be empty."""
+        """Details of the reason, which may be empty."""
         return self.outcome.detail if self.outcome else ""

@@ -21,7 +21,8 @@ class Attempt(models.Model):
     number = models.PositiveIntegerField()
     status = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
     interrupted = models.BooleanField(default=False)
-    repeated = models.BooleanField(default=False)  # sent twice: an idle connection had been closed
+    # Whether the request was sent again because the receiver had closed the idle connection
+    repeated = models.BooleanField(default=False)
     by = models.CharField(max_length=lengths.SHORT, blank=True)  # who requested the test or retry
     url = models.CharField("URL", max_length=LONGEST_URL, blank=True)
     signature = models.CharField(max_length=100, blank=True)
@@ -43,5 +44,5 @@ class Attempt(models.Model):
 
     @property
     def error(self) -> str:
-        """Why there is no response, in words; empty if there is one."""
+        """A description of why there is no response, or "" if there is one."""
         return in_words(self.reason, self.detail)

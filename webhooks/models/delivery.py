@@ -1,4 +1,4 @@
-"""Deliveries: an event's exact bytes, and the schedule for sending them to the endpoint.
+"""Define deliveries, which store the exact bytes of an event and the schedule for sending them.
 
 Another attempt is made only if `due_at` is set. `claim` is set while a worker holds the delivery.
 Specification: States and transitions, Webhook delivery. Open point: delivery-states.
@@ -52,7 +52,7 @@ class NextPosition(models.Func):
 
     output_field = models.BigIntegerField()
 
-    # Any, below: as in the base class
+    # In the two methods below, Any is the type that the base class uses.
     def as_postgresql(self, *_: Any, **__: Any) -> tuple[str, tuple[str | int, ...]]:
         """Return SQL that takes the next number from the sequence that the migration creates."""
         return "nextval('webhooks_delivery_position')", ()
@@ -77,8 +77,8 @@ def generated(
 ) -> "models.GeneratedField":
     """Declare a column that the database computes from other columns of the row.
 
-    The engine finds a chatbot's rows only through `waiting_of` and `running_of`, each of which has
-    one index, so outdated statistics do not change its query plans.
+    The delivery engine looks up a chatbot's rows only by `waiting_of` and `running_of`. Each of
+    them has only one index, so outdated statistics cannot lead to a worse query plan.
     """
     return models.GeneratedField(
         expression=models.Case(*cases, default=default), output_field=output, db_persist=True
@@ -89,7 +89,7 @@ NO_ANSWER = 0  # the `answer_class` if there was no response
 
 
 def failed_answer_class() -> "models.GeneratedField":
-    """Declare a column for the class of the last attempt's status code, if the attempt failed.
+    """Declare a column that classifies a failed last attempt by its status code.
 
     The value is NO_ANSWER if there was no response. It is null before the first attempt and after a
     success, so the column's index contains only failures.
@@ -106,7 +106,8 @@ def failed_answer_class() -> "models.GeneratedField":
 class Delivery(Row):
     """One event for one endpoint, with its schedule and its latest result.
 
-    A manual retry makes a FAILED delivery due again; it stays FAILED until an attempt succeeds.
+    A manual retry makes a FAILED delivery due again, but the state stays FAILED until an attempt
+    succeeds.
     """
 
     chatbot = models.ForeignKey(
@@ -115,11 +116,12 @@ class Delivery(Row):
     account = models.ForeignKey(
         Account, on_delete=models.CASCADE, related_name="deliveries", db_index=False
     )
-    # No foreign key, because threads belong to the `conversations` app, which depends on this one
+    # Not a foreign key, because threads belong to the `conversations` app, which uses this app
     thread_id = models.UUIDField(null=True)
     message_id = models.UUIDField(null=True)
     event = models.CharField(max_length=30, choices=event_choices)
-    # Created once: the same bytes are stored, signed and sent. Empty once the content is erased.
+    # The body is serialized only once, so the stored bytes are also the ones that are signed and
+    # sent. It is empty if the content has been erased.
     body = models.BinaryField()
     is_test = models.BooleanField("tests", default=False)
     state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
@@ -132,10 +134,11 @@ class Delivery(Row):
     due_at = models.DateTimeField(null=True)
     claim = models.UUIDField(null=True)  # fencing token: only its holder may write
     claimed_by = models.CharField(max_length=64, blank=True)  # the worker's name in `liveness`
-    claimed_until = models.DateTimeField(null=True)  # when the claim expires unless released
+    claimed_until = models.DateTimeField(null=True)  # when the claim expires
     retried_by = models.CharField(max_length=SHORT, blank=True)  # who requested the test or retry
     position = PositionField(editable=False)  # the order of a thread's events
-    # The chatbot's id: `waiting_of` while the delivery waits, `running_of` while it is claimed.
+    # `waiting_of` contains the chatbot's id while the delivery waits, and `running_of` contains it
+    # while the delivery is claimed. Otherwise, these columns are null.
     waiting_of = generated(
         models.When(WAITS, then=models.F("chatbot")), output=models.UUIDField(null=True)
     )
@@ -148,14 +151,14 @@ class Delivery(Row):
         default=Lane.MANUAL,
         output=models.PositiveSmallIntegerField(),
     )
-    # First attempts all start at LONG_AGO, so that only their position orders them.
+    # `starts_at` is LONG_AGO for all first attempts, so that they are ordered by position.
     starts_at = generated(
         models.When(state=State.PENDING, due_at__isnull=False, then=LONG_AGO),
         default=models.F("due_at"),
         output=models.DateTimeField(null=True),
     )
-    # The log and retry jobs use these two columns. Their indexes cost nothing if the first attempt
-    # succeeds.
+    # These two columns are used to find failures, in the admin and in retry jobs. Their indexes
+    # cost nothing if the first attempt succeeds.
     failed_of = generated(
         models.When(state=State.FAILED, then=models.F("chatbot")),
         output=models.UUIDField(null=True),
@@ -213,7 +216,7 @@ class Delivery(Row):
 
     @property
     def last_error(self) -> str:
-        """Why the last attempt has no response, in words; empty if it has one."""
+        """A description of why the last attempt got no response, or "" if it got one."""
         return in_words(self.last_reason, self.last_detail)
 
     @property

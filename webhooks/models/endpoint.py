@@ -1,4 +1,4 @@
-"""Endpoints: where a chatbot's events are sent. Specification: Events, 1 and 3."""
+"""Define endpoints, to which chatbots' events are sent. Specification: Events, 1 and 3."""
 
 from django.db import models
 
@@ -8,7 +8,7 @@ from config.database.row import Row
 from config.outbound.guard import LONGEST_URL
 from webhooks.payloads import Event
 
-FIRST_LIMIT = 2  # initial limit on attempts in flight, until successes raise it
+FIRST_LIMIT = 2  # initial limit on attempts in flight; successes raise the limit
 
 
 def all_events() -> list[str]:
@@ -17,7 +17,7 @@ def all_events() -> list[str]:
 
 
 class Endpoint(Row):
-    """The webhook configuration of a chatbot, which has at most one."""
+    """A chatbot's webhook configuration. A chatbot has at most one endpoint."""
 
     chatbot = models.OneToOneField(Chatbot, on_delete=models.CASCADE, related_name="endpoint")
     url = models.CharField("URL", max_length=LONGEST_URL)
@@ -33,9 +33,10 @@ class Endpoint(Row):
     last_failure_at = models.DateTimeField(null=True, editable=False)
     failures_in_a_row = models.PositiveIntegerField(default=0, editable=False)
     timed_out = models.BooleanField(default=False, editable=False)  # the last attempt timed out
-    # Limit on attempts in flight, rounded down: raised by successes and halved by timeouts
+    # Limit on attempts in flight, to be rounded down. Successes raise it, and timeouts halve it.
     attempts_limit = models.FloatField(default=FIRST_LIMIT, editable=False)
-    # When the owner was emailed about the failure; cleared by the recovery email and by a new URL
+    # When the owner was emailed about the failure. Set to null again when the owner is emailed
+    # about the recovery, or when the URL changes.
     owner_told_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:

@@ -22,5 +22,5 @@ WORDS = dict(Reason.choices) | dict(Refusal.choices)
 
 
 def in_words(reason: str, detail: str) -> str:
-    """Describe a stored reason and its detail in words; empty if there is no reason."""
+    """Describe a stored reason and its detail in words; return "" if there is no reason."""
     return ": ".join(filter(None, (WORDS[reason], detail)))

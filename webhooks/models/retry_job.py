@@ -1,4 +1,4 @@
-"""Retry jobs: each retries the FAILED deliveries that match a filter, at a steady pace."""
+"""Define retry jobs, which retry the FAILED deliveries that match a filter, at a steady pace."""
 
 from django.db import models
 from django.db.models import Q
@@ -23,7 +23,7 @@ class RetryJob(Row):
     filter = models.JSONField()  # as Selection.as_json returns it
     per_second = models.PositiveIntegerField("deliveries per second for each endpoint")
     failed_before = models.DateTimeField()
-    expected = models.PositiveIntegerField()  # matches at the job's start, counted up to a limit
+    expected = models.PositiveIntegerField()  # number of matches at the start, up to a limit
     state = models.CharField(max_length=10, choices=JobState.choices, default=JobState.RUNNING)
     stopped_by = models.CharField(max_length=SHORT, blank=True)
     finished_at = models.DateTimeField(null=True)
@@ -41,16 +41,16 @@ class RetryJob(Row):
 
 
 class RetryPart(Row):
-    """The part of a retry job that concerns one endpoint, and its progress."""
+    """The part of a retry job that retries one endpoint's deliveries, with its progress."""
 
     job = models.ForeignKey(RetryJob, on_delete=models.CASCADE, related_name="parts")
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="+")
-    is_active = models.BooleanField(default=True)  # the job is running, and this part is not done
+    is_active = models.BooleanField(default=True)  # the job is running and this part is not done
     is_done = models.BooleanField(default=False)
     retried = models.PositiveIntegerField(default=0)
     place_at = models.DateTimeField(null=True)  # creation time of the last delivery examined
     place_id = models.UUIDField(null=True)
-    next_due = models.DateTimeField(null=True)  # due time of the next attempt at the job's pace
+    next_due = models.DateTimeField(null=True)  # due time to give the next attempt
 
     class Meta:
         constraints = [

@@ -11,8 +11,8 @@ CHUNK = 500
 def rotate() -> Iterator[bool]:
     """Re-encrypt the secrets of all endpoints.
 
-    Yields True for each secret that no key can decrypt, and False for each of the others. If a
-    secret is replaced in the meantime, the new secret is left unchanged, because it is already
+    Yields one value for each secret: True if no key can decrypt it, and False otherwise. If a
+    secret is replaced during the rotation, the new secret is left unchanged, because it is already
     encrypted with the newest key. After an interruption, or once a missing key has been restored,
     run the rotation again from the start.
     """

@@ -37,7 +37,7 @@ UNTRIED = {
 
 
 class ConfigurationError(ValueError):
-    """Raised for an invalid configuration. `path` names the field, or is empty."""
+    """Raised for an invalid configuration. `path` names the invalid field, if there is one."""
 
     def __init__(self, path: list[str], message: str) -> None:
         super().__init__(message)
@@ -54,10 +54,10 @@ def configure(
     is_active: bool = True,
     by: str = "",
 ) -> tuple[Endpoint, str | None]:
-    """Create or replace a chatbot's endpoint; `events=None` subscribes to all events.
+    """Create or replace a chatbot's endpoint. `events=None` subscribes to all events.
 
-    Without `secret` or `keep_secret`, a secret is generated and returned with the endpoint. `by`
-    names the person or command that set the secret. Locks the chatbot's row. Raises
+    If neither `secret` nor `keep_secret` is given, a secret is generated and returned with the
+    endpoint. `by` names the person or command that set the secret. Locks the chatbot's row. Raises
     ConfigurationError.
     """
     _check_add_on(chatbot)
@@ -84,9 +84,9 @@ def configure(
 
 
 def replace_secret(endpoint: Endpoint, secret: str | None = None, *, by: str = "") -> str:
-    """Replace an endpoint's secret, with a generated one if none is given. Returns the new secret.
+    """Replace an endpoint's secret. Generates the new secret unless one is given.
 
-    Raises ConfigurationError.
+    Returns the new secret. Raises ConfigurationError.
     """
     _check_add_on(endpoint.chatbot)
     new = signing.make_secret() if secret is None else secret
@@ -100,9 +100,9 @@ def switch(endpoint: Endpoint, *, active: bool) -> Endpoint:
 
 
 def send_test(endpoint: Endpoint, event: str, by: str) -> Delivery:
-    """Send a sample of an event to the endpoint, once. Raises ConfigurationError.
+    """Send a sample event to the endpoint, without retries. Raises ConfigurationError.
 
-    The delivery waits in the queue and appears in the log like any other. Specification: Events, 4.
+    The event waits in the queue and appears in the log, like any other. Specification: Events, 4.
     """
     _check_add_on(endpoint.chatbot)
     [kind] = _known([event])
@@ -126,7 +126,7 @@ def send_test(endpoint: Endpoint, event: str, by: str) -> Delivery:
 
 
 def _check_add_on(chatbot: Chatbot) -> None:
-    # Check the add-on again: it may have been switched off since the chatbot was read.
+    # Read the account again: its add-on may have been switched off since the chatbot was read.
     if not Account.objects.filter(pk=chatbot.account_id, webhooks_enabled=True).exists():
         raise ConfigurationError([], NO_ADD_ON)
 
@@ -149,7 +149,7 @@ def _known(events: Iterable[str] | None) -> list[str]:
     return [event for event in all_events() if event in chosen]
 
 
-def _sealed(secret: str, by: str) -> dict[str, Any]:  # Any: columns of several types
+def _sealed(secret: str, by: str) -> dict[str, Any]:  # Any, because the columns' types differ
     _check("secret", signing.check_secret, secret)
     return {
         "sealed_secret": sealing.seal(secret),

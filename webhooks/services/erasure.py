@@ -1,8 +1,8 @@
-"""Erase the content of deliveries. Their rows stay in the log, with event, state, times and codes.
+"""Erase the content of deliveries. The log keeps their events, states, times and status codes.
 
-An erased delivery is not sent again: its next attempt sets it to FAILED (open point:
-delivery-config). If an attempt is in progress, the content of its response is not stored (see
-`schedule`).
+An erased delivery is never sent again: if another attempt falls due, the delivery becomes FAILED
+instead (open point: delivery-config). If an attempt is in progress, the content of its response is
+not stored (see `schedule`).
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def erase(deliveries: "QuerySet[Delivery]") -> Iterator[int]:
     rows = with_content(deliveries).order_by("id")
     while True:
         with transaction.atomic():
-            # Lock deliveries before attempts, as settling does, to avoid deadlocks.
+            # Lock deliveries before attempts, as `schedule.settle` does, to avoid deadlocks.
             ids = list(rows.select_for_update().values_list("pk", flat=True)[:BATCH])
             Delivery.objects.filter(pk__in=ids).update(body=b"", updated_at=timezone.now())
             Attempt.objects.filter(delivery__in=ids).update(response_headers={}, response_body=b"")

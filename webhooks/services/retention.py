@@ -18,7 +18,10 @@ BATCH = 1_000
 
 
 def prunable(before: datetime) -> "QuerySet[Delivery]":
-    """Select finished deliveries created before a time, unless a retry has been requested."""
+    """Select finished deliveries created before a time.
+
+    Excludes deliveries for which a retry is scheduled or in progress.
+    """
     return Delivery.objects.filter(
         created_at__lt=before,
         state__in=[State.SUCCESS, State.FAILED],

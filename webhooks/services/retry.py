@@ -1,4 +1,7 @@
-"""Request one more attempt for FAILED deliveries. Specification: Events, Delivery rules, 3."""
+"""Retry FAILED deliveries by requesting one more attempt for each.
+
+Specification: Events, Delivery rules, 3.
+"""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -12,27 +15,27 @@ from webhooks.models import Delivery
 from webhooks.models.delivery import State
 from webhooks.services.erasure import with_content
 
-PER_SECOND = 10  # retries per second for each endpoint, whose receiver may still be recovering
-BATCH = 100  # deliveries per transaction; few, because on SQLite a transaction blocks other writes
+PER_SECOND = 10  # retries per second per endpoint; low because receivers may still be recovering
+BATCH = 100  # deliveries per transaction; low because SQLite transactions block other writes
 
 
 def retryable_alone(deliveries: "QuerySet[Delivery]") -> "QuerySet[Delivery]":
-    """Select the FAILED deliveries that can be retried: not due, not in flight and not erased."""
+    """Select the FAILED deliveries that are not scheduled, not in flight and not erased."""
     return with_content(deliveries.filter(state=State.FAILED, due_at=None, claim=None))
 
 
 def erased(deliveries: "QuerySet[Delivery]") -> "QuerySet[Delivery]":
-    """Select the FAILED deliveries that can no longer be retried: their content was erased."""
+    """Select the FAILED deliveries that cannot be retried because their content was erased."""
     return deliveries.filter(state=State.FAILED, body=b"")
 
 
 def retryable(deliveries: "QuerySet[Delivery]") -> "QuerySet[Delivery]":
-    """Select the deliveries that can be retried in bulk; test dispatches are retried one by one."""
+    """Select the deliveries that can be retried in bulk. Test dispatches are excluded."""
     return retryable_alone(deliveries).filter(is_test=False)
 
 
 def retry(deliveries: "QuerySet[Delivery]", by: str) -> int:
-    """Request one attempt for each retryable delivery, due now. Returns how many were requested.
+    """Request one attempt, due now, for each retryable delivery. Returns how many were requested.
 
     `by` names the requester.
     """
@@ -42,9 +45,9 @@ def retry(deliveries: "QuerySet[Delivery]", by: str) -> int:
 def retry_slowly(deliveries: "QuerySet[Delivery]", by: str) -> Iterator[int]:
     """Request an attempt for each retryable delivery, and spread the attempts over time.
 
-    Each endpoint's attempts fall due in the order of the events, PER_SECOND a second. Deliveries
-    that fail after the start are not included. Yields the number of attempts requested in each
-    batch. If the caller stops early, the remaining deliveries are unchanged.
+    Each endpoint's attempts fall due in the order of the events, at a rate of PER_SECOND.
+    Deliveries that fail once this has started are not included. Yields the number of attempts
+    requested in each batch. If the caller stops early, the remaining deliveries are unchanged.
     """
     rows = retryable(deliveries).order_by("chatbot", "id").values_list("chatbot", "pk")
     asked = iter(list(rows))

@@ -1,13 +1,13 @@
 """Retry all FAILED deliveries that match a filter, as a stored job that workers carry out.
 
-    start    a job is stored, with a part for each endpoint (at most one job runs per endpoint)
-    advance  the next attempts are requested, a little ahead of time, in the order of the events
-    stop     nothing more is requested; attempts already requested are still made
-    resume   the job continues where it stopped
+    start    store a job with one part per endpoint; an endpoint can have only one running job
+    advance  request the next attempts, a little ahead of time, in the order of the events
+    stop     request no more attempts; those already requested are still made
+    resume   continue the job where it stopped
 
 Each part stores the position of the last delivery examined. The position advances in the
 transaction that requests the attempts, so no attempt is lost or repeated if a worker is killed.
-Deliveries that are settled after the job's start are not part of it. Specification: Events,
+Deliveries that are settled after the job has started are not part of it. Specification: Events,
 Delivery rules, 3.
 """
 
@@ -29,7 +29,7 @@ from webhooks.models.retry_job import JobState
 from webhooks.services.retry import retryable
 from webhooks.services.selection import Selection
 
-AHEAD = timedelta(seconds=3)  # how far ahead of their due times attempts are requested
+AHEAD = timedelta(seconds=3)  # attempts are requested this long before they are due
 COUNTED = 10_000  # maximum number of matching deliveries to count
 
 
@@ -41,7 +41,7 @@ class NotStarted(ValueError):
 class Plan:
     """What a job would retry."""
 
-    count: int  # COUNTED + 1 if there are more
+    count: int  # COUNTED + 1 if more than COUNTED deliveries match
     oldest: datetime | None
     newest: datetime | None
     endpoints: list[tuple[UUID, str]]  # chatbots, with their names
@@ -62,7 +62,7 @@ def plan(selection: Selection, chatbots: Collection[UUID] | None) -> Plan:
 def start(
     selection: Selection, chatbots: Collection[UUID] | None, *, per_second: int, by: str
 ) -> RetryJob:
-    """Store a job; workers carry it out. Raises NotStarted."""
+    """Store a job for the workers to carry out. Raises NotStarted."""
     planned = plan(selection, chatbots)
     if not planned.endpoints:
         raise NotStarted("no FAILED deliveries match")

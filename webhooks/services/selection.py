@@ -1,4 +1,4 @@
-"""Select deliveries by the filter of the log, of a retry job or of `retry_deliveries`."""
+"""Filter deliveries for the log, for retry jobs and for the command `retry_deliveries`."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -21,12 +21,12 @@ SUCCEEDED = "2xx"  # equivalent to the state SUCCESS
 
 
 def is_code(cause: str) -> bool:
-    """Return whether a cause is the code of a response, not the name of a reason."""
+    """Return whether a cause is a response's status code rather than the name of a reason."""
     return len(cause) == 3 and cause.isascii() and cause.isdecimal()
 
 
 def in_class(deliveries: "QuerySet[Delivery]", name: str) -> "QuerySet[Delivery]":
-    """Select by the class of the last attempt's code; "none" means no response."""
+    """Select deliveries by their last response's status class; "none" means no response."""
     if name == SUCCEEDED:
         return deliveries.filter(state=State.SUCCESS)
     return deliveries.filter(answer_class=CLASSES[name])
@@ -41,7 +41,7 @@ def with_cause(deliveries: "QuerySet[Delivery]", cause: str) -> "QuerySet[Delive
 
 
 def cause_in_words(cause: str) -> str:
-    """Describe a failure's cause, which is the code of a response or the name of a reason."""
+    """Describe a failure's cause, which is either a status code or the name of a reason."""
     return f"response {cause}" if is_code(cause) else WORDS.get(cause) or cause
 
 
@@ -50,8 +50,8 @@ def with_id(deliveries: "QuerySet[Delivery]", wanted: UUID) -> "QuerySet[Deliver
 
     The result keeps neither the order nor the joins of `deliveries`. For each row with a matching
     id, a subquery checks whether `deliveries` contains it. If `deliveries` were filtered by the ids
-    directly, SQLite, whose tables are never analyzed, would read all deliveries of a chatbot or
-    state, and look for the few ids among them.
+    directly, SQLite would read all of a chatbot's deliveries, or all that are in a given state, to
+    find the few that match, because ANALYZE is never run on its tables.
     """
     rows = Delivery.objects.order_by()
     found = (
@@ -68,7 +68,7 @@ def with_id(deliveries: "QuerySet[Delivery]", wanted: UUID) -> "QuerySet[Deliver
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """A filter for deliveries. All of its parts must match; an empty part matches everything."""
+    """A filter for deliveries. All parts of the filter must match. Empty parts always match."""
 
     chatbot: UUID | None = None
     account: UUID | None = None
@@ -95,7 +95,10 @@ class Selection:
         return with_id(rows, self.id) if self.id else rows
 
     def words(self, names: Mapping[UUID, str] | None = None) -> list[str]:
-        """Describe the filter in words, one phrase per part. Looks up `names` if not given."""
+        """Describe the filter in words, with one phrase for each part.
+
+        `names` maps ids of chatbots and accounts to their names. If it is None, they are looked up.
+        """
         known = names_of([self]) if names is None else names
         parts = {
             "state": State.FAILED,
@@ -125,7 +128,7 @@ class Selection:
 
 
 def names_of(selections: Iterable[Selection]) -> dict[UUID, str]:
-    """Read the names of the chatbots and accounts that filters refer to, by id."""
+    """Return the names, by id, of the chatbots and accounts that the filters refer to."""
     wanted = list(selections)
     chatbots = [one.chatbot for one in wanted if one.chatbot]
     accounts = [one.account for one in wanted if one.account]

@@ -1,4 +1,4 @@
-"""The certificates of `webhook_sink` and of its authority, valid only for this machine.
+"""Create certificates for `webhook_sink` and its authority, for use only on this machine.
 
 Both certificates are kept in one folder. The authority's key is discarded as soon as it has
 signed the server's certificate, so a client that trusts the authority trusts only this certificate.
@@ -28,7 +28,7 @@ NAMES = (
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """Paths to two files: the authority to trust, and the server's key with its certificate."""
+    """Paths to two files: the authority's certificate, and the server's key and certificate."""
 
     authority: Path
     server: Path
@@ -39,7 +39,7 @@ def certificates(folder: Path) -> Certificates:
     folder.mkdir(parents=True, exist_ok=True)
     kept = Certificates(folder / "ca.pem", folder / "server.pem")
     with (folder / "lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # sinks that start together share the certificates
+        fcntl.flock(lock, fcntl.LOCK_EX)  # sinks that start at the same time share the certificates
         if not _are_good(kept):
             _make(kept)
     return kept
@@ -124,7 +124,7 @@ def _pem(certificate: x509.Certificate) -> bytes:
 def _write(path: Path, content: bytes, *, mode: int) -> None:
     draft = path.with_suffix(".draft")
     draft.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # a new file, with its final mode from the start
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # create the file with its final mode
     with os.fdopen(os.open(draft, flags, mode), "wb") as file:
         file.write(content)
     draft.replace(path)

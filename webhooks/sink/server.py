@@ -28,8 +28,8 @@ from webhooks import signing
 HOST = "127.0.0.1"
 MOST_BYTES = 2 * 1024 * 1024  # maximum size of a request's body
 QUIET_SECONDS = 60.0  # time after which an idle connection is closed
-DRIP_SECONDS = 0.5  # pause between two bytes of a dripping response
-SHOWN = (signing.SIGNATURE,)  # request headers to show; never the token, which is the secret
+DRIP_SECONDS = 0.5  # pause between the bytes of a response that is sent byte by byte
+SHOWN = (signing.SIGNATURE,)  # request headers to show; the token is omitted because it is secret
 WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 
 
@@ -43,7 +43,10 @@ class Manner(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Behavior:
-    """How to treat the first `times` requests (None: all of them). Later requests are accepted."""
+    """How to respond to the first `times` requests, or to all requests if `times` is None.
+
+    Later requests are accepted.
+    """
 
     status: int = 200
     delay: float = 0.0  # seconds before the response
@@ -52,7 +55,7 @@ class Behavior:
     times: int | None = None
 
     def at(self, number: int) -> "Behavior":
-        """Return how to treat request `number`, counting from 1."""
+        """Return how to respond to request `number`, counting from 1."""
         return self if self.times is None or number <= self.times else Behavior()
 
     def __str__(self) -> str:
@@ -85,7 +88,7 @@ class Arrival:
 
     @property
     def event(self) -> str | None:
-        """The event named in the body, or None if there is none."""
+        """The event named in the body, or None if the body names no event."""
         try:
             envelope = json.loads(self.body)
         except (ValueError, RecursionError):
@@ -133,7 +136,7 @@ class Sink(ThreadingTCPServer):
         return f"https://{HOST}:{self.server_address[1]}/"
 
     def __enter__(self) -> "Sink":
-        """Start serving, in a separate thread."""
+        """Start serving requests in a separate thread."""
         threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True).start()
         return self
 
@@ -145,7 +148,7 @@ class Sink(ThreadingTCPServer):
 
     # Any: socketserver's requests are sockets or pairs, depending on the kind of server
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """Do the TLS handshake in the connection's own thread, then serve its requests."""
+        """Do the TLS handshake in the connection's own thread, and then serve its requests."""
         request.settimeout(QUIET_SECONDS)
         try:
             with self.context.wrap_socket(request, server_side=True) as secured:
@@ -188,7 +191,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body over {MOST_BYTES} bytes")
         else:
             body = self.rfile.read(int(length))
-            if len(body) == int(length):  # shorter if the caller disconnected
+            if len(body) == int(length):  # a shorter body means that the caller disconnected
                 self.answer(self.server.arrive(self.path, self.headers, body))
 
     def answer(self, arrival: Arrival) -> None:
@@ -214,7 +217,7 @@ class _Handler(BaseHTTPRequestHandler):
     def caller_is_gone(self) -> bool:
         waiting = select.poll()
         waiting.register(self.connection, select.POLLIN)
-        try:  # a readable socket has another request, or has been closed
+        try:  # a socket is readable if it has been closed or another request has arrived
             return bool(waiting.poll(0)) and not self.rfile.peek(1)
         except OSError:
             return True
@@ -232,9 +235,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         self.send_error(status)
 
-    # Any: the values that the base class formats
+    # Any: the base class formats values of any type
     def log_message(self, *_: Any) -> None:
-        """Log nothing: the consumer of the queue reports requests."""
+        """Log nothing, because the consumer of the queue reports requests."""
 
 
 def _advice(error: ssl.SSLError) -> str:

@@ -35,14 +35,14 @@ class Command(RecordCommand):
         which.add_argument(
             "--secret",
             metavar="TEXT",
-            help=f"at least {signing.MIN_LENGTH} characters; - reads it from standard input",
+            help=f"at least {signing.MIN_LENGTH} characters; use - to read from standard input",
         )
         which.add_argument("--keep-secret", action="store_true", help="keep the current secret")
         parser.add_argument(
             "--events",
             type=names,
             metavar="A,B",
-            help="default: all, even if fewer were chosen before",
+            help="default: all events, even if fewer were chosen before",
         )
 
     def run(

@@ -1,4 +1,4 @@
-"""Request one more attempt for many FAILED deliveries."""
+"""Request one more attempt for each FAILED delivery that matches the options."""
 
 from argparse import ArgumentTypeError
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ def timestamp(text: str) -> datetime:
     try:
         read = datetime.fromisoformat(text)
         return read.astimezone(UTC) if read.tzinfo else read.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):  # in UTC, the year may be 0 or 10000
+    except (ValueError, OverflowError):  # conversion to UTC can result in the year 0 or 10000
         raise ArgumentTypeError(f"{text!r} is not a time such as 2030-01-31T12:00:00Z") from None
 
 
@@ -37,7 +37,7 @@ class Command(RecordCommand):
         parser.add_argument(
             "--failed",
             action="store_true",
-            help="no effect: only FAILED deliveries are ever retried",
+            help="has no effect, because only FAILED deliveries are ever retried",
         )
         parser.add_argument("--chatbot", type=identifier, metavar="ID", help="only this chatbot")
         parser.add_argument(
@@ -56,13 +56,13 @@ class Command(RecordCommand):
     def run(
         self, *, chatbot: UUID | None, since: datetime | None, event: str | None, **_: Any
     ) -> dict[str, Any]:
-        """Request the attempts, which a worker then makes.
+        """Request the attempts. A worker makes them.
 
         Raises CommandError while sending is off, because the retries would all be sent at once when
         sending resumes.
         """
         if not settings.SENDING:
-            raise CommandError("SENDING=off: nothing is retried; run this again when sending is on")
+            raise CommandError("nothing is retried while SENDING=off; try again when it is on")
         if chatbot:
             find(Chatbot.objects.all(), pk=chatbot)
         chosen = Selection(chatbot=chatbot, since=since, event=event or "").rows()
@@ -77,6 +77,6 @@ class Command(RecordCommand):
                 retried += made
         except KeyboardInterrupt:
             raise CommandError(
-                f"stopped; {retried} will be retried and the rest will not"
+                f"stopped; {retried} will be retried, but the remaining deliveries will not"
             ) from None
         return {"retried": retried}

@@ -11,8 +11,9 @@ from webhooks.services.encryption import rotate
 
 class Command(RecordCommand):
     help = (
-        "Encrypt every stored secret with the newest key, the first of ENCRYPTION_KEYS. The "
-        "command can be interrupted and run again. Afterwards, the other keys can be removed."
+        "Encrypt every stored secret with the newest key, which is the first of ENCRYPTION_KEYS. "
+        "The command can be interrupted and run again. When it is done, the other keys can be "
+        "removed."
     )
 
     def run(self, **_: Any) -> dict[str, Any]:
@@ -25,7 +26,7 @@ class Command(RecordCommand):
             raise CommandError(f"stopped after {done}; run it again") from None
         if broken:
             raise CommandError(
-                f"{broken} of {done} secrets cannot be decrypted with any of ENCRYPTION_KEYS: put "
-                "the missing key back, or replace those webhooks' secrets"
+                f"{broken} of {done} secrets cannot be decrypted with any of ENCRYPTION_KEYS: add "
+                "the missing key, or replace the secrets of those webhooks"
             )
         return {"secrets": done}

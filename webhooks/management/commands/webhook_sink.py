@@ -36,12 +36,12 @@ CHECKING = (
 )
 CHECKING_NOTHING = """
 
-The command prints the secret. Start this receiver again with --secret - and enter the secret:
-the receiver then reports for each event whether the token and the signature are correct."""
+The command prints the secret. Start this receiver again with --secret - and enter the secret.
+The receiver then reports whether the token and the signature of each event are correct."""
 
 
 def port(text: str) -> int:
-    """Parse a port; 0 means any free port. Raises ArgumentTypeError."""
+    """Parse a port, where 0 means any free port. Raises ArgumentTypeError."""
     if not text.isdecimal() or len(text) > 5 or int(text) > 65_535:
         raise ArgumentTypeError(f"{text!r} is not a port from 0 to 65535")
     return int(text)
@@ -78,7 +78,7 @@ class Command(BaseCommand):
     help = (
         "Receive webhooks over HTTPS on 127.0.0.1, print each event, and verify its token and "
         "signature; the result does not change the response. Can simulate failures. "
-        "For integrators, and for trying out webhooks."
+        "Use it to develop receivers and to try out webhooks."
     )
     requires_system_checks = CHECKS
 
@@ -87,15 +87,15 @@ class Command(BaseCommand):
         parser.add_argument(
             "--secret",
             metavar="TEXT",
-            help=f"secret to verify with; at least {signing.MIN_LENGTH} characters; "
-            "- reads it from standard input",
+            help=f"secret to verify with, of at least {signing.MIN_LENGTH} characters; "
+            "use - to read it from standard input",
         )
         how = parser.add_mutually_exclusive_group()
         how.add_argument("--status", type=status, default=200, help="status of the response")
         how.add_argument(
             "--redirect", type=redirect_url, metavar="URL", help="redirect to this URL (302)"
         )
-        how.add_argument("--drip", action="store_true", help="respond byte by byte, endlessly")
+        how.add_argument("--drip", action="store_true", help="respond endlessly, byte by byte")
         how.add_argument("--close", action="store_true", help="disconnect without a response")
         parser.add_argument(
             "--delay",
@@ -109,7 +109,7 @@ class Command(BaseCommand):
             "--times",
             type=positive,
             metavar="N",
-            help="fail this many times, then respond with 200; requires a failure option",
+            help="fail for this many requests, then respond with 200; requires a failure option",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
@@ -128,7 +128,7 @@ class Command(BaseCommand):
                 f"cannot listen on port {options['port']} ({error.strerror}): "
                 "choose another with --port"
             ) from None
-        # Set SIGINT, too: a shell starts background commands with SIGINT ignored.
+        # SIGINT needs a handler too, because shells make background commands ignore SIGINT.
         for ending in (signal.SIGINT, signal.SIGTERM):
             signal.signal(ending, signal.default_int_handler)
         try:
@@ -140,14 +140,14 @@ class Command(BaseCommand):
             self.stderr.write("Stopped.")
 
     def introduce(self, sink: Sink, kept: Certificates, *, to: Any) -> None:  # Any: untyped stream
-        """Print where the sink listens, and how to make the service send events to it."""
+        """Print the sink's URL, and how to make the service send events to it."""
         rest = CHECKING_NOTHING if sink.secret is None else CHECKING
         bundle = shlex.quote(str(kept.authority))
         to.write(INTRODUCTION.format(url=sink.url, bundle=bundle, secret=rest))
         to.flush()
 
     def tell(self, what: Arrival | Mishap, *, as_json: bool) -> None:
-        """Print a request, as text or as JSON, or say why a connection or a request failed."""
+        """Print a request as text or JSON, or say why a connection or a request failed."""
         if isinstance(what, Mishap):
             self.stderr.write(what.text)
             return
@@ -204,7 +204,7 @@ def _lines(arrival: Arrival) -> str:
         f"response: {arrival.behavior}"
     )
     headers = [f"{name}: {value}" for name, value in arrival.headers.items()]
-    # Visitors wrote some of this: print nothing that could control the terminal.
+    # Some of this text comes from visitors, so print nothing that could control the terminal.
     return "".join(f"{_harmless(line)}\n" for line in (head, *headers, *shown.split("\n")))
 
 
