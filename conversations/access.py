@@ -47,7 +47,7 @@ def present(thread: Thread | None) -> Thread:
 
 
 def read_thread(thread_id: UUID) -> Thread:
-    """Read a thread with its chatbot and visitor, without a lock. Raises ThreadNotFound."""
+    """Read a thread, its chatbot and its visitor without locking them. Raises ThreadNotFound."""
     return present(Thread.objects.select_related("chatbot", "visitor").filter(pk=thread_id).first())
 
 
@@ -66,8 +66,8 @@ LOCKED = prepared(
 def lock_thread(thread_id: UUID, *, chatbot_id: UUID | None = None) -> Thread:
     """Lock a thread and its visitor until the transaction ends, and return the thread.
 
-    Both rows are read after they are locked. Raises ThreadNotFound, including when the thread does
-    not belong to the given chatbot.
+    Both rows are read after they are locked. Raises ThreadNotFound if the thread does not exist or
+    belongs to a different chatbot.
     """
     of_chatbot = chatbot_id is not None
     return present(LOCKED.first(of_chatbot, thread=thread_id, chatbot=chatbot_id))
@@ -84,10 +84,10 @@ OVERVIEW = prepared(
 
 
 def overview(chatbot_id: UUID, columns: Iterable[str]) -> tuple[int, list[Any]]:
-    """Return the number of a chatbot's threads, and the given columns of the chatbot.
+    """Return how many threads a chatbot has, and the chatbot's values in the given columns.
 
-    The columns `llm_id`, `llm_provider` and `llm_title` describe the model that answers. This takes
-    one statement for a whole list of threads, instead of one for each thread.
+    The columns `llm_id`, `llm_provider` and `llm_title` describe the model that answers visitors. A
+    list of threads needs this query only once, because all of its threads share these values.
     """
     total, *values = OVERVIEW.first(*columns, chatbot=chatbot_id) or (0,)
-    return total or 0, values  # NULL before the first thread
+    return total or 0, values  # None until the chatbot has a thread

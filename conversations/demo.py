@@ -35,42 +35,42 @@ ADMIN_EMAIL = "admin@example.com"
 KEY_LABEL = "demo"
 SHOP_TALK = (
     (MessageType.USER_MESSAGE, "Do you deliver on Saturdays?"),
-    (MessageType.AI_MESSAGE, "Yes: orders placed by Friday noon arrive on Saturday."),
+    (MessageType.AI_MESSAGE, "Yes: orders placed by noon on Friday arrive on Saturday."),
     (MessageType.USER_MESSAGE, "And what does it cost?"),
-    (MessageType.AI_MESSAGE, "Delivery is free above 40 euros; below that it costs 4.90."),
+    (MessageType.AI_MESSAGE, "Delivery is free above 40 euros. Below that, it costs 4.90 euros."),
     (MessageType.USER_MESSAGE, "Can I change the address after ordering?"),
-    (MessageType.AI_MESSAGE, "Until the parcel is packed, yes. Tell me your order number."),
+    (MessageType.AI_MESSAGE, "Yes, until the parcel is packed. Tell me your order number."),
 )
 TABLE_TALK = (
     (MessageType.USER_MESSAGE, "Do you have a table for four tonight?"),
-    (MessageType.AI_MESSAGE, "At seven or at nine. Which suits you?"),
+    (MessageType.AI_MESSAGE, "Yes, at seven or at nine. Which suits you?"),
     (MessageType.USER_MESSAGE, "Nine, please. Is there anything vegan?"),
-    (MessageType.AI_MESSAGE, "Yes, five dishes; they are marked on the menu."),
+    (MessageType.AI_MESSAGE, "Yes, five dishes. They are marked on the menu."),
 )
 SHOP_FACTS = """\
 We sell cookware, tableware and kitchen tools, and have done so since 1987.
 We are open Monday to Friday from 9:00 to 18:00 and on Saturdays from 10:00 to 16:00.
-On Sundays and public holidays we are closed.
-Our address is 12 Harbour Street, Springfield, five minutes from the central station.
+We are closed on Sundays and public holidays.
+Our address is 12 Harbor Street, Springfield, five minutes from the central station.
 We deliver from Monday to Saturday, and orders placed by noon leave the same day.
 Delivery takes one to two days within the country and three to five days abroad.
 Delivery costs 4.90 euros and is free for orders above 40 euros.
-You can track your order with the link that we send when it leaves.
+You can track your order with the link that we send when the order leaves.
 We can cancel an order, or change its delivery address, until the parcel is packed.
 You can return anything within 30 days, and returns are free of charge.
 We send the refund within five working days of receiving your return.
 You can pay by card, with PayPal, by invoice, or in cash at the shop.
 Everything comes with a two-year warranty.
 Gift cards are available for any amount from 10 euros.
-There is a car park behind the shop, and parking is free for the first hour.
-You can call us on 555 0100 or write to hello@shop.example.
+There is a parking lot behind the shop, and parking is free for the first hour.
+You can call us at 555 0100 or write to hello@shop.example.
 """
 HELP_DESK_FACTS = """\
 Our support team is open Monday to Friday from 8:00 to 20:00 and on Saturdays from 9:00 to 13:00.
-We are closed on Sundays, and reply on Monday morning.
-Our address is 12 Harbour Street, Springfield.
-You can call us on 555 0101 or write to help@desk.example, and we reply within one working day.
-To reset your password, click "Forgot password" on the sign-in page; the link is valid for an hour.
+We are closed on Sundays; messages sent then are answered on Monday morning.
+Our address is 12 Harbor Street, Springfield.
+You can call us at 555 0101 or write to help@desk.example, and we reply within one working day.
+To reset your password, click "Forgot password" when signing in; we send a link valid for an hour.
 You can change your email address and your name on the "My account" page.
 You can delete your account on the "My account" page, and we erase your data within 30 days.
 Invoices are on the "Billing" page, and you can pay by card or by bank transfer.
@@ -79,18 +79,18 @@ You can return a device within 30 days, and we deliver a replacement within two 
 """
 TABLE_FACTS = """\
 We are open Tuesday to Sunday, for lunch from 12:00 to 14:30 and for dinner from 18:00 to 23:00.
-On Mondays we are closed, and the kitchen takes its last orders at 22:00.
+We are closed on Mondays, and the kitchen takes its last orders at 22:00.
 Our address is 3 Market Square, Springfield, opposite the town hall.
-You can reserve a table for up to ten people here or on 555 0102, up to 60 days ahead.
-We hold a reserved table for 15 minutes, and you can cancel up to two hours before.
+You can reserve a table for up to ten people here or at 555 0102, up to 60 days ahead.
+We hold a reserved table for 15 minutes, and you can cancel up to two hours beforehand.
 Our menu has eight vegetarian and five vegan dishes, all clearly marked.
 Every dish can be made without gluten or nuts: tell us about allergies when you order.
 Main courses cost between 14 and 26 euros, and the lunch menu costs 12.50 euros.
 You can pay by card or in cash.
 We deliver within five kilometers from 18:00 to 21:30, and delivery costs 3 euros.
-You can order takeaway until 21:30, and it is ready in 20 minutes.
-You can call us on 555 0102 or write to hello@table.example.
-There is a car park under Market Square, and parking costs 2 euros an hour.
+You can order takeout until 21:30, and it is ready in 20 minutes.
+You can call us at 555 0102 or write to hello@table.example.
+There is a parking garage under Market Square, and parking costs 2 euros an hour.
 Children are welcome: we have highchairs and a children's menu.
 Dogs are welcome on the terrace.
 """
@@ -98,7 +98,7 @@ Record = dict[str, Any]
 
 
 class Talk(NamedTuple):
-    """A demo conversation: its visitor, how many messages it has, and the lines that it repeats."""
+    """A demo conversation: its visitor, its number of messages, and the lines that it repeats."""
 
     visitor_id: str
     name: str
@@ -107,7 +107,7 @@ class Talk(NamedTuple):
 
 
 def active_user(email: str, *, name: str) -> User:
-    """Find or create a user. Reactivates a deactivated one, so that new secrets work."""
+    """Find or create a user. Reactivates a deactivated user, so that new credentials work."""
     user = find_or_create_user(email, name=name)
     if not user.is_active:
         user.is_active = True
@@ -118,7 +118,7 @@ def active_user(email: str, *, name: str) -> User:
 def person(
     account: Account, email: str, name: str, *, role: Role, permissions: tuple[str, ...] = ()
 ) -> User:
-    """Find or create a user and, unless they own the account, their membership in it."""
+    """Find or create a user and, unless the role is owner, the user's account membership."""
     user = active_user(email, name=name)
     if role != Role.OWNER:
         Membership.objects.get_or_create(

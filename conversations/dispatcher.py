@@ -44,23 +44,25 @@ from webhooks.engine import claims, metrics, queue, recovery
 from webhooks.models.delivery import LONG_AGO
 from webhooks.services import retry_job
 
-# Seconds to wait for more due deliveries before a claim, because claiming them together is cheaper
-GATHER, GATHER_MOST = 0.002, 0.01  # after a claim of at most one delivery, and after a large claim
+# Deliveries are cheaper to claim in batches, so the dispatcher waits after every round: for at
+# least GATHER and at most GATHER_MOST seconds, and longer after a larger claim.
+GATHER, GATHER_MOST = 0.002, 0.01
 BUSY_PAUSE, IDLE_PAUSE, BUSY_FOR = 0.01, 0.08, 10.0
-# Seconds until the next claim after an empty one; less if a delivery arrives or finishes
+# Seconds to wait after a claim that found nothing. The wait ends early if a delivery arrives or
+# finishes.
 FULL_PAUSE = 0.05
 ERROR_PAUSE = 0.5
 RESERVED = 4  # maximum number of threads kept free for emails and periodic work
-# Seconds after an outage until live processes have renewed their leases and stored the results that
-# they kept. A write may first have to wait for a connection, or for its next attempt.
+# Seconds within which live processes renew their leases and store pending results after an
+# outage, including the time that they wait for a connection or for the next attempt.
 RENEWED_AFTER = 8.0
-# A worker is stuck if no round ends in this many seconds; all database timeouts are shorter
+# A worker is stuck if no round finishes in this many seconds. All database timeouts are shorter.
 STUCK_AFTER = 30
 ASK_EVERY = 5  # seconds between checks of the database while no round finishes
-CLOCK_WAS_SET = 0.1  # seconds; a larger jump means that the wall clock was set
+CLOCK_WAS_SET = 0.1  # a jump of more than this many seconds means that the wall clock was set
 
 CLAIMED = (Mail, PeriodicWork)  # what workers claim besides deliveries and owed replies
-# Any: a task may take any arguments
+# The type arguments are `Any` because the tasks take different arguments
 PERIODIC: dict[str, "Task[Any, Any]"] = {
     webhook_tasks.PRUNE: webhook_tasks.prune,
     webhook_tasks.TELL_OWNERS: webhook_tasks.tell_owners,
@@ -96,7 +98,7 @@ class Dispatcher(threading.Thread):
         self.stopping = threading.Event()
         self.rounds = self.found = 0
         self.busy_until = self.full_until = 0.0
-        self.full_with: UUID | None = None  # newest delivery at the last empty claim
+        self.full_with: UUID | None = None  # the newest delivery when a claim last found nothing
         self.renewed_at = 0.0  # when live processes will have renewed their leases after an outage
         self.looked, self.clock = time.monotonic(), _wall_ahead()
         self.chores: list[tuple[float, Callable[[], None]]] = [
@@ -113,12 +115,16 @@ class Dispatcher(threading.Thread):
         threading.Thread(target=self.watch, name="watchdog", daemon=True).start()
 
     def hold(self) -> None:
-        """Acquire or keep this worker's liveness locks. Raises AnotherWorker or database errors."""
+        """Take or keep this worker's liveness locks. Raises AnotherWorker or a database error."""
         for life in self.lives:
             life.hold()
 
     def run(self) -> None:
-        """Run rounds until told to stop. After a non-database error, `watch` ends the process."""
+        """Run rounds until told to stop.
+
+        After a database error, the next round tries again. Any other error ends this thread, and
+        `watch` then ends the process.
+        """
         while not self.must_stop():
             try:
                 pause = self.round()
@@ -146,7 +152,7 @@ class Dispatcher(threading.Thread):
         return True
 
     def round(self) -> float:
-        """Run the due chores and start deliveries. Returns the seconds to pause afterwards."""
+        """Run the due chores and start deliveries. Returns how many seconds to pause."""
         self.follow_clock()
         now = time.monotonic()
         for number, (period, chore) in enumerate(self.chores):
@@ -157,7 +163,7 @@ class Dispatcher(threading.Thread):
         return self.start_deliveries() if settings.SENDING else IDLE_PAUSE
 
     def start_deliveries(self) -> float:
-        """Claim due deliveries and run them. Returns the seconds to pause afterwards."""
+        """Claim due deliveries and start their tasks. Returns how many seconds to pause."""
         self.found = 0
         due, newest = queue.glance()
         pause = BUSY_PAUSE if time.monotonic() < self.busy_until else IDLE_PAUSE
@@ -180,7 +186,7 @@ class Dispatcher(threading.Thread):
         return 0.0
 
     def take_over(self) -> None:
-        """Keep this worker's liveness locks. Free claims that expired or that dead workers hold."""
+        """Keep this worker's liveness locks, and free expired claims and those of dead workers."""
         self.hold()
         names = recovery.claimers().union(*map(claimers, CLAIMED))
         if names:
@@ -190,7 +196,7 @@ class Dispatcher(threading.Thread):
             recovery.take_over(dead, expired=time.monotonic() >= self.renewed_at)
 
     def make_replies(self) -> None:
-        """Claim replies that are owed but that no process is generating, and start their tasks."""
+        """Claim owed replies that no process is generating, and start their tasks."""
         if time.monotonic() < self.renewed_at:
             return
         for message_id, token in owed_reply.claim(liveness.ME, most=self.replies):
@@ -223,7 +229,7 @@ class Dispatcher(threading.Thread):
     def follow_clock(self) -> None:
         """Shift due times and leases if this machine's clock was changed.
 
-        Only in embedded mode: with PostgreSQL, these times come from the database's clock.
+        This is needed only in embedded mode. With PostgreSQL, the database's clock sets the times.
         """
         looked, clock = time.monotonic(), _wall_ahead()
         jump = clock - self.clock
@@ -233,13 +239,14 @@ class Dispatcher(threading.Thread):
                 recovery.follow_clock(timedelta(seconds=jump), since=self.looked)
                 for model in CLAIMED:
                     follow_clock(model, timedelta(seconds=jump))
-        self.looked, self.clock = looked, clock  # set last: after an error, the next round retries
+        self.looked, self.clock = looked, clock  # set last, so that a failed adjustment is retried
 
     def watch(self) -> None:
         """End the process if it is stuck, so that its supervisor restarts it.
 
-        It is stuck if no round finishes for STUCK_AFTER seconds or, once it must stop, for
-        `grace()` seconds. Time is measured by counting sleeps of 1 s, so a suspension is ignored.
+        It is stuck if no round finishes within STUCK_AFTER seconds, or within `grace()` seconds
+        once it has to stop. Time is measured by counting one-second sleeps, so that time
+        during which the process is suspended does not count.
         """
         seen, quiet = self.rounds, 0
         while True:
@@ -274,11 +281,11 @@ class DispatcherStep(StartStopStep):
         self.dispatcher: Dispatcher | None = None
 
     def start(self, worker: Any) -> None:
-        """Start the dispatcher. Raises SystemExit, with the reason in the log, if it cannot run."""
+        """Start the dispatcher. Logs the reason and raises SystemExit if it cannot run."""
         stop_on_hangup()
         raise_file_limit()  # each delivery attempt needs one or two file descriptors
         outage.watched = outage.patient = not settings.EMBEDDED
-        # A plan cached while a table was small would still scan the whole table once it is large.
+        # A plan cached while a table is small would still scan the whole table after it has grown.
         configure_sessions(lock_timeout=WORKER_LOCK_TIMEOUT, plan_cache_mode="force_custom_plan")
         dispatcher = Dispatcher(worker.concurrency, worker.pool)
         dispatcher.begin_watch()
@@ -292,7 +299,7 @@ class DispatcherStep(StartStopStep):
         self.show_metrics(worker.concurrency)
         PeriodicWork.objects.add(PERIODIC)
         gc.collect()
-        gc.freeze()  # scanning the permanent objects from startup would pause all threads for 0.1 s
+        gc.freeze()  # otherwise, scanning the startup objects would pause all threads for 0.1 s
         self.dispatcher = dispatcher
         dispatcher.start()
         logger.info("the worker is ready, with %d threads", worker.concurrency)
@@ -322,18 +329,18 @@ class DispatcherStep(StartStopStep):
             self.dispatcher.stop()
 
     def terminate(self, worker: Any) -> None:
-        """Stop the dispatcher and release its claims on a forced shutdown, too."""
+        """Stop the dispatcher and release its claims when the worker is forced to shut down."""
         self.stop(worker)
 
 
 def die(reason: str) -> None:
-    """End the process immediately. Its supervisor starts a new process, which takes over."""
+    """End the process immediately. Its supervisor starts a new one, which takes over the work."""
     logger.critical("this worker is exiting: %s", reason)
     os._exit(os.EX_SOFTWARE)
 
 
 def _wall_ahead() -> float:
-    # A pause between two readings would look like a clock change, so use the closest pair.
+    # A pause between two readings would look like a clock change, so use the fastest of 3 tries.
     readings = ((time.monotonic(), time.time(), time.monotonic()) for _ in range(3))
     before, wall, _ = min(readings, key=lambda reading: reading[2] - reading[0])
     return wall - before

@@ -3,16 +3,19 @@
 Together, these rows are the ledger. A gap is a row that is missing or contradicts other rows, such
 as a message without a delivery.
 
-A message must have a delivery only if its event was provably due. That is, the account has webhooks
-enabled, the endpoint is active and subscribed, and neither has changed since shortly before the
-message was stored. Earlier configurations are not kept, so it is unknown whether the events of
-other messages were due, and these messages are not checked. Messages older than the delivery log
-are not checked either. The log is assumed to begin with the oldest delivery that finished within a
-day of its creation, but at least one day and at most one retention period ago. Messages and counts
-of erased conversations and chatbots are not checked. An erased delivery can outlive its message,
-but its content must be gone.
+A delivery is required only for messages whose event was provably due. That is, the account has
+webhooks enabled, the endpoint is active and subscribed, and neither has changed since shortly
+before the message was stored. Other messages are not checked: earlier configurations are not kept,
+so it is unknown whether the events of these messages were due.
 
-Every other rule compares rows that change in the same transaction, so it holds at any moment.
+Messages older than the delivery log are not checked either. The log is assumed to begin with the
+oldest delivery that finished within a day of its creation. The assumed beginning is never later
+than one day ago, and never earlier than one retention period ago. The messages and counts of erased
+conversations and chatbots are not checked. A delivery may outlive its message only if the content
+of the delivery was erased.
+
+Apart from these exceptions, the rules compare rows that change in the same transaction, so they
+hold at any moment.
 """
 
 import logging
@@ -38,7 +41,8 @@ from webhooks.ledger import FIRST, Rule, Span, Table
 from webhooks.models import Delivery
 from webhooks.payloads import Event
 
-GRACE = timedelta(minutes=5)  # newer messages are skipped: clocks differ and transactions take time
+# Messages newer than this are skipped, because clocks differ and transactions take time.
+GRACE = timedelta(minutes=5)
 LEAST_LOG = timedelta(days=1)  # the delivery log always covers at least this period
 SHOWN = 5  # maximum number of ids listed for each kind of gap
 
@@ -63,17 +67,17 @@ def log_begins() -> datetime:
     """Return the time from which the delivery log is complete.
 
     Pruning keeps due deliveries, so an old delivery does not prove that the log goes back that far.
-    A delivery that finished within LEAST_LOG of its creation does: if the log began later, pruning
-    would already have deleted it.
+    A delivery that finished within LEAST_LOG of its creation does prove it, because pruning would
+    have deleted this delivery if the log began later.
     """
-    now = timezone.now() + GRACE  # with a margin, because pruning may be running
+    now = timezone.now() + GRACE  # includes a margin, because pruning may be running
     finished = Delivery.objects.filter(due_at=None, updated_at__lt=F("created_at") + LEAST_LOG)
     oldest = finished.order_by("created_at", "id").values_list("created_at", flat=True)
     begins = min(oldest.first() or now, now - LEAST_LOG)
     return max(begins, now - timedelta(days=settings.WEBHOOK_RETENTION_DAYS))
 
 
-# Any: the rules below return querysets of ids
+# The functions below use `Any` because they return the ids of different models.
 def _message_without_delivery(span: Span) -> "QuerySet[Any, Any]":
     stored = Message.objects.filter(
         span.holds("thread"),
@@ -198,7 +202,7 @@ TABLES = (
         (
             Rule(
                 "reply_owed_twice",
-                "a reply is still marked as owed, although it or its draft is already stored",
+                "a reply is still marked as owed, although the reply or a draft is already stored",
                 _reply_owed_twice,
             ),
         ),
@@ -211,11 +215,11 @@ RULES = tuple(rule for table in TABLES for rule in table.rules)
 def check(
     found: dict[str, Gaps], *, grace: timedelta = GRACE, table: int = 0, after: UUID = FIRST
 ) -> Iterator[tuple[int, UUID]]:
-    """Check all tables, and add the gaps to `found` by kind. Call this outside any transaction.
+    """Check all tables, and count the gaps by rule in `found`. Call this outside any transaction.
 
     Each table is read in spans, which are ranges of its primary key. After each span, yields the
-    table's number and the id of the last row checked. To resume from there, pass them as `table`
-    and `after`.
+    table's number and the id of the last row checked. To resume from there, pass these values as
+    `table` and `after`.
     """
     for rule in RULES:
         found.setdefault(rule.name, Gaps(rule))

@@ -1,4 +1,4 @@
-"""The metrics page, for Prometheus: the processes' own metrics, and others read from the database.
+"""The Prometheus metrics page: the processes' own metrics, and metrics read from the database.
 
 A separate thread reads the database, at most once every METRICS_FRESH seconds. The page waits only
 briefly for this thread, so it responds even if the database is down or every connection is in use.
@@ -27,14 +27,14 @@ from config.runtime import liveness
 from conversations.models import LedgerCheck, OwedReply
 from webhooks import metrics as of_webhooks
 
-WITHIN = 1.0  # seconds that the page waits for the database
-KEPT = 60.0  # seconds to keep showing the last values when newer ones cannot be read
+WITHIN = 1.0  # maximum number of seconds that the page waits for the database
+KEPT = 60.0  # seconds after which values are dropped if newer ones cannot be read
 MOST = 10_000  # maximum number of rows to count
 MAIL_LATE = timedelta(seconds=60)
 
 logger = logging.getLogger(__name__)
 
-Samples = dict[str, dict[str, float]]  # by metric, then by label value ("" if there is no label)
+Samples = dict[str, dict[str, float]]  # keyed by metric, then by label value ("" for no label)
 
 HELP = {
     "chatbots_deliveries_due": "Deliveries that are due and that no worker has claimed",
@@ -44,7 +44,7 @@ HELP = {
     "chatbots_workers": "Workers that are alive",
     "chatbots_replies_owed": "Visitor messages that are waiting for a reply",
     "chatbots_replies_overdue": (
-        "Visitor messages that are waiting for a reply that no process is generating"
+        "Visitor messages that are waiting for a reply while no process is generating one"
     ),
     "chatbots_mails_late": "Emails that have been due for more than a minute",
     "chatbots_sending": "1 if deliveries and emails are sent, 0 if SENDING is off",
@@ -136,7 +136,7 @@ database = DatabaseFigures(read)
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Return the metrics of all processes that share METRICS_DIR, and those from the database."""
+    """Return the metrics of all processes that share METRICS_DIR, and the metrics in `database`."""
     return HttpResponse(generate_latest(registry(database)), content_type=CONTENT_TYPE_LATEST)
 
 

@@ -47,7 +47,7 @@ def still_waiting(thread: Thread) -> None:
 
 
 def new_lead(thread: Thread, lead: Lead, settings: LeadSettings) -> None:
-    """Email a new lead to the recipients in the lead settings, if `lead_notification` is on.
+    """Email the recipients in the lead settings about a new lead, if `lead_notification` is on.
 
     Specification: Lead settings.
     """

@@ -28,7 +28,10 @@ FOLLOWED_UP_EVERY = timedelta(seconds=30)
 
 @shared_task(acks_late=True, ignore_result=True)
 def purge_erased(claim: str) -> None:
-    """Delete erased rows and their dependents. If a run is cut short, the next run continues."""
+    """Delete erased rows and their dependents.
+
+    If a run is cut short, the next one deletes the remaining rows.
+    """
     time_budget.run(erasure.purge())
     PeriodicWork.objects.finish(PURGE, claim, next_due=timezone.now() + PURGED_EVERY)
 
@@ -37,7 +40,7 @@ def purge_erased(claim: str) -> None:
 def check_ledger(claim: str) -> None:
     """Run the next part of the daily ledger check.
 
-    An incomplete check is due again one minute after this run began.
+    If the check is not finished, its next part is due one minute after this part began.
     """
     began, ended = timezone.now(), False
     with left_if_locked("the ledger check"):
@@ -48,7 +51,7 @@ def check_ledger(claim: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def follow_up_handoffs(claim: str) -> None:
-    """Remind staff of long waits, and return idle conversations to the AI."""
+    """Remind staff of long-waiting visitors, and return idle conversations to the AI."""
     handoff_timeouts.remind()
     handoff_timeouts.return_silent()
     PeriodicWork.objects.finish(FOLLOW_UP, claim, next_due=timezone.now() + FOLLOWED_UP_EVERY)
@@ -56,7 +59,7 @@ def follow_up_handoffs(claim: str) -> None:
 
 @shared_task(acks_late=True, ignore_result=True)
 def count_activity(claim: str) -> None:
-    """Update the activity counts. A run that is cut short is due again immediately."""
+    """Update the activity counts. If a run is cut short, the next run is due immediately."""
     began = timezone.now()
     due_at = PeriodicWork.objects.values_list("due_at", flat=True).get(name=COUNT)
     ended = time_budget.run(activity.count(min(began, due_at) - COUNTED_EVERY))
@@ -68,7 +71,7 @@ def count_activity(claim: str) -> None:
 def make_reply(message_id: str, token: str) -> None:
     """Generate an owed reply if the claim is still valid.
 
-    If an error prevents the reply from being stored, it stays owed.
+    If an error prevents the reply from being stored, the reply stays owed.
     """
     claim = owed_reply.confirm(UUID(message_id), UUID(token))
     # Erased conversations are never sent to a model.

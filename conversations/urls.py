@@ -1,4 +1,4 @@
-"""The routes for threads and messages, with the specification's paths."""
+"""Define the URLs that the specification prescribes for threads and messages."""
 
 from django.urls import path
 

@@ -35,7 +35,7 @@ class Picked:
 class Choice:
     """The chosen time span, account and chatbot, and the names that the page suggests.
 
-    `chatbots` holds the ids of the chatbots that the figures cover, or None for all.
+    `chatbots` contains the ids of the chatbots that the figures cover. None means all chatbots.
     """
 
     span: Span
@@ -52,7 +52,7 @@ class Choice:
 
     @property
     def query(self) -> str:
-        """Return `parameters` as the end of a query string, or "" if nothing was chosen."""
+        """Return `parameters` ready to append to a query string, or "" if nothing was chosen."""
         return f"&{urlencode(self.parameters)}" if self.narrowed else ""
 
     @property
@@ -76,7 +76,7 @@ class Choice:
 def picked(found: "QuerySet[Any]", text: str, *, key: str, name: str, kind: str) -> Picked:
     """Find the account or chatbot whose id is `text`, or whose name equals or begins with `text`.
 
-    An exact match takes precedence over one that differs in case, and both over a partial match.
+    Tries exact names first, then names that differ only in case, then names that begin with `text`.
     """
     if not text:
         return Picked()

@@ -22,9 +22,9 @@ from webhooks.models import Delivery
 from webhooks.models.delivery import State
 
 PAGE = 50
-LINKED = 4_000  # maximum length of text that is searched for links; the search is slow
+LINKED = 4_000  # texts longer than this are not searched for URLs, because the search is slow
 OTHER_THREADS = 5
-COUNTED = 100  # maximum number of a thread's deliveries to count
+COUNTED = 100  # maximum number of deliveries to count per thread
 
 KINDS = {
     MessageType.USER_MESSAGE: "visitor",
@@ -33,12 +33,12 @@ KINDS = {
     MessageType.SYSTEM_MESSAGE: "system",
 }
 
-# The attribute that `urlize` writes, and its replacement. No escaped text contains either of them,
-# because its quotes are escaped.
+# The `rel` attribute that `urlize` writes, and the one that replaces it. Escaped text cannot
+# contain either of them, because its quotes are escaped.
 REL = ' rel="nofollow"', ' rel="noopener nofollow noreferrer"'
 FLAGS = ("escalated", "resolved", "important", "archived")
 THUMBS = {"positive_count": ("thumb up", "good"), "negative_count": ("thumb down", "bad")}
-SENT = {State.SUCCESS.value: "sent"}  # a state that the page shows under another name
+SENT = {State.SUCCESS.value: "sent"}  # delivery states that the page labels differently
 
 
 def with_links(text: str) -> SafeString:
@@ -66,7 +66,7 @@ class Bubble:
 
     @property
     def words(self) -> str:
-        """Return the text with its URLs as links, or the plain text if it exceeds LINKED."""
+        """Return the text with its URLs as links, or the plain text if it is longer than LINKED."""
         content = self.message.content
         return with_links(content) if len(content) <= LINKED else content
 
@@ -123,14 +123,14 @@ class Excerpt:
 
 
 def with_drafts(threads: ThreadQuerySet) -> ThreadQuerySet:
-    """Annotate threads with the number of drafts on the page and the time of the newest one.
+    """Annotate each thread with the number of drafts on its page and the newest draft's time.
 
-    A poll needs no further query to notice a change: drafts are stored and deleted, never edited.
+    These values let a poll notice every change, because drafts are added or deleted, never edited.
     """
     last = OuterRef("last_position")
     shown = Draft.objects.filter(
         message__thread=OuterRef("pk"),
-        # Without an upper bound, PostgreSQL would expect many messages, and read all drafts.
+        # Without the upper bound, PostgreSQL would overestimate the row count and read all drafts.
         message__position__range=(last - PAGE + 1, last),
     )
     grouped = shown.order_by().values("message__thread")
@@ -148,7 +148,7 @@ def state_of(thread: Thread, drafts_count: int, newest_draft_at: datetime | None
 
 
 def messages_of(thread: Thread) -> "QuerySet[Message]":
-    """Select a thread's messages with the related rows that bubbles show."""
+    """Select a thread's messages, with the related rows that the bubbles show."""
     return Message.objects.filter(thread=thread).select_related("draft", "llm_model", "origin")
 
 
@@ -160,7 +160,7 @@ def bubbles(messages: Iterable[Message]) -> list[Bubble]:
 
 
 def newest(thread: Thread, before: str | None) -> Excerpt:
-    """Read a page of the newest messages, or of the newest ones before the message `before`.
+    """Read the newest page of messages, or a page of messages older than `before`.
 
     An unknown id in `before` is ignored.
     """
@@ -171,10 +171,10 @@ def newest(thread: Thread, before: str | None) -> Excerpt:
 
 
 def excerpt_context(thread: Thread, request: HttpRequest) -> dict[str, Any]:
-    """Return the template context for the messages on the page, the newest one seen, and the state.
+    """Return the template context: the page of messages, the newest message seen, and the state.
 
-    The links to older messages pass on the newest message of the page that they were opened from.
-    Otherwise, the agent is assumed to have seen only the shown messages.
+    The links to older messages contain the id of the newest message that the agent has seen. If the
+    request lacks that id, the newest message on the page counts as the newest one seen.
     """
     before = request.GET.get("before")
     excerpt = newest(thread, before)
@@ -191,7 +191,7 @@ def excerpt_context(thread: Thread, request: HttpRequest) -> dict[str, Any]:
 def place_of(thread: Thread, message_id: str) -> str:
     """Return the query string and fragment that show a message, or "" if it is not in the thread.
 
-    Up to half a page of later messages is shown, too.
+    Up to half a page of later messages is also shown.
     """
     wanted, rows = whole_id(message_id), Message.objects.filter(thread=thread)
     message = rows.filter(pk=wanted).first() if wanted else None
@@ -203,13 +203,13 @@ def place_of(thread: Thread, message_id: str) -> str:
 
 
 def since(thread: Thread, position: int) -> list[Bubble]:
-    """Read the messages after a position, at most one page."""
+    """Read up to one page of the messages after a position."""
     rows = messages_of(thread).filter(position__gt=position).order_by("position")
     return bubbles(rows[:PAGE])
 
 
 def delivery_counts(thread: Thread) -> dict[str, int]:
-    """Count the thread's newest deliveries, at most COUNTED, by the state that the page shows."""
+    """Count a thread's newest deliveries (at most COUNTED) by the state label on the page."""
     rows = Delivery.objects.filter(thread_id=thread.pk).order_by("-id")
     states = rows.values_list("state", flat=True)[:COUNTED]
     return dict(Counter(SENT.get(state, state.lower()) for state in states))
@@ -222,9 +222,10 @@ def other_threads(thread: Thread) -> "QuerySet[Thread]":
 
 
 def neighbors(rows: Any, thread: Thread) -> tuple[Thread | None, Thread | None]:
-    """Find the waiting threads before and after a given thread, ordered by longest wait.
+    """Find a thread's two neighbors in the list of waiting threads, longest wait first.
 
-    A thread without `waiting_since` is treated as coming before all of them. `rows` is a queryset.
+    If the thread is not waiting, the first waiting thread counts as the next one. `rows` is a
+    queryset.
     """
     waiting = rows.waiting().exclude(pk=thread.pk).order_by("waiting_since", "id")
     if not thread.waiting_since:
@@ -236,6 +237,6 @@ def neighbors(rows: Any, thread: Thread) -> tuple[Thread | None, Thread | None]:
 
 
 def chosen_draft(thread: Thread, request: HttpRequest) -> Draft | None:
-    """Find the draft that the agent chose to edit and send, or that an unsent reply is based on."""
+    """Find the draft that the agent is editing, by the id in the request."""
     wanted = whole_id(request.POST.get("draft") or request.GET.get("draft", ""))
     return Draft.objects.filter(pk=wanted, message__thread=thread).first() if wanted else None

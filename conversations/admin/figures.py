@@ -1,8 +1,8 @@
 """The home page's figures for a time span, limited to the chatbots that the user may see.
 
-The counts for past hours are read from Activity. Hours that are not stored there yet, and the
-five-minute slots of the last hour, are counted live. Neither step gets slower as the total number
-of messages or deliveries grows.
+The counts for past hours are read from Activity. Hours that Activity does not contain yet, and the
+five-minute slots of the last hour, are counted live. The cost does not depend on the total number
+of messages or deliveries.
 """
 
 import json
@@ -21,10 +21,10 @@ from conversations.models.activity import DAY, HOUR
 from conversations.services import activity
 from conversations.services.activity import day_of, hour_of
 
-# Only hours that begin at most this long before the current hour are counted live. If the workers
-# have stored no counts for longer than that, the figures lack the hours in between.
+# Live counts reach back at most this far before the current hour. If the workers fall further
+# behind with storing counts, the hours in between are missing from the figures.
 LIVE_MOST = 3 * ONE_HOUR
-CLOCK = timedelta(seconds=1)  # added to the current time, to include rows of the current second
+CLOCK = timedelta(seconds=1)  # added to the current time to include rows from the current second
 NAMES = Activity.CONVERSATIONS + Activity.DELIVERIES
 FIVE_MINUTES = timedelta(minutes=5)
 GRAY = "#808896"  # color of a chart's text; readable in light and dark mode
@@ -65,7 +65,7 @@ DEFAULT_SPAN = "24h"
 
 @dataclass(frozen=True)
 class Figures:
-    """The counts for a span, by bucket, oldest first."""
+    """The counts for each bucket of a span, oldest bucket first."""
 
     span: Span
     since: datetime
@@ -99,7 +99,7 @@ class Figures:
 
 
 def read(span: Span, now: datetime, chatbots: list[UUID] | None) -> Figures:
-    """Read the figures for some chatbots, or for all. Costs at most three queries."""
+    """Read the figures for the given chatbots (None means all). Runs at most three queries."""
     since = span.since(now)
     rows = {} if span.floor is slot_of else stored(span, since, now, chatbots)
     counted = [begins for hours, begins in rows if hours == HOUR]
@@ -123,9 +123,9 @@ def read(span: Span, now: datetime, chatbots: list[UUID] | None) -> Figures:
 def stored(
     span: Span, since: datetime, now: datetime, chatbots: list[UUID] | None
 ) -> dict[tuple[int, datetime], Counter[str]]:
-    """Read the stored hourly counts and, if a bucket is a day, the stored daily counts.
+    """Read the stored hourly counts and, if each bucket is a day, the stored daily counts.
 
-    Each key is a period's length in hours and its start.
+    Each key is a tuple of the period's length in hours and the period's start.
     """
     rows: Any = Activity.objects.filter(hours=HOUR, begins_at__gte=since)
     if span.step == ONE_DAY:

@@ -1,4 +1,4 @@
-"""What Ctrl+K finds: menu entries, and the user's chatbots, threads and deliveries."""
+"""The Ctrl+K search, which finds menu entries and the user's chatbots, threads and deliveries."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -45,14 +45,14 @@ def entries(request: HttpRequest, text: str) -> Iterator[SearchResult]:
 
 
 def chatbots(request: HttpRequest, text: str, wanted: UUID | None) -> Iterator[SearchResult]:
-    """Find chatbots by the beginning of their name, or one by its id."""
+    """Find the chatbots whose name begins with the text, or one chatbot by its id."""
     named = {"pk": wanted} if wanted else {"name__istartswith": text}
     for bot in rows(request, Chatbot).filter(**named).order_by("name", "id")[:MOST]:
         yield result(bot, str(bot), f"Chatbot of {bot.account}", "smart_toy")
 
 
 def threads(request: HttpRequest, text: str, wanted: UUID | None) -> Iterator[SearchResult]:
-    """Find the latest threads by the visitor's name or email address, or one by its id."""
+    """Find the latest threads by the visitor's name or email address, or one thread by its id."""
     mine: Any = rows(request, Thread)
     if wanted:
         found = latest(mine.filter(pk=wanted))
@@ -66,12 +66,12 @@ def threads(request: HttpRequest, text: str, wanted: UUID | None) -> Iterator[Se
 
 
 def latest(found: "QuerySet[Thread]") -> list[Thread]:
-    """Read the latest of these threads."""
+    """Read the latest of the given threads."""
     return list(found.select_related("visitor", "chatbot").order_by(*LATEST)[:MOST])
 
 
 def deliveries(request: HttpRequest, wanted: UUID) -> Iterator[SearchResult]:
-    """Find deliveries by the id of the delivery, its thread or its message, newest first."""
+    """Find the newest deliveries by their own id, their thread's id or their message's id."""
     found = with_id(rows(request, Delivery), wanted).defer("body").select_related("chatbot")
     for delivery in found.order_by("-created_at", "-id")[:MOST]:
         said = f"Delivery, {delivery.chatbot}, {delivery.created_at:%Y-%m-%d %H:%M:%S} UTC"

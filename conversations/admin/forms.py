@@ -33,13 +33,13 @@ class ReplyForm(forms.Form):
 
 
 class TagForm(forms.Form):
-    """A tag to add to a thread or to remove from it, with the API's length limit."""
+    """A tag to add to or remove from a thread. The API's length limit applies."""
 
     tag = forms.CharField(max_length=SHORT, widget=UnfoldAdminTextInputWidget)
 
 
 class TagsForm(TagForm):
-    """A tag to add to several threads or to remove from them."""
+    """A tag to add to or remove from several threads."""
 
     HOW = (("add", "Add the tag"), ("remove", "Remove the tag"))
 
@@ -71,9 +71,9 @@ class DetailsForm(forms.Form):
     """The fields of a thread and its visitor that staff can edit.
 
     Hidden fields contain the values that the page was rendered with. A field counts as changed only
-    if it differs from its hidden field, so saving the form does not overwrite what a colleague has
-    changed in other fields in the meantime. If the user and a colleague have changed the same text,
-    the form shows the colleague's text, and only the next save replaces it.
+    if it differs from its hidden field. Saving the form therefore keeps a colleague's changes to
+    other fields. If the user and a colleague have changed the same text, the first save shows the
+    colleague's text in an error message, and a second save replaces it.
     """
 
     visitor_name, visitor_email = text("Name"), text("Email")
@@ -103,13 +103,13 @@ class DetailsForm(forms.Form):
         return cls(data, initial=known | {name: getattr(thread, name) for name in own})
 
     def clean(self) -> dict[str, Any]:
-        """Report each changed text that someone else has changed since the page was rendered."""
+        """Report changed fields that someone else has also changed since the page was rendered."""
         given, data = self.cleaned_data, self.data.copy()  # type: ignore[attr-defined]  # QueryDict
         for name in self.changed_data:
             stored, seen = self.initial[name], f"initial-{name}"
             differs = self.fields[name].has_changed
             if differs(stored, data.get(seen, stored)) and differs(stored, given.get(name, stored)):
-                data[seen] = stored  # the next save replaces this value
+                data[seen] = stored  # so that saving again replaces this value
                 self.add_error(name, conflict_error(stored))
         self.data = data
         return given

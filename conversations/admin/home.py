@@ -1,4 +1,4 @@
-"""The admin's home page, which shows problems and the amount of activity."""
+"""The admin's home page, which shows problems and recent activity."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -87,7 +87,7 @@ def cards(request: HttpRequest, choice: Choice, figures: Figures) -> list[Card]:
 def waiting_visitors(request: HttpRequest, choice: Choice) -> tuple[int, str]:
     """Return how many visitors are waiting for an agent, up to CAP, and the longest wait.
 
-    If no account or chatbot is chosen, the menu reuses this count, so it needs no query of its own.
+    If no account or chatbot is chosen, the menu reuses this count instead of counting again.
     """
     found = waiting(rows(request, Thread)).order_by("waiting_since", "id")
     if choice.narrowed:
@@ -115,7 +115,7 @@ class Failing:
 
 
 def failing_endpoints(request: HttpRequest) -> list[Failing]:
-    """Find the active endpoints that have been failing longest. Costs at most two queries."""
+    """Find the active endpoints that have been failing the longest. Runs at most two queries."""
     failing = rows(request, Endpoint).filter(failing_since__isnull=False, is_active=True)
     queued = Delivery.objects.filter(waiting_of=OuterRef("chatbot"), lane__lt=Lane.MANUAL)
     again = queued.filter(lane=Lane.RETRY).order_by("starts_at", "position")
@@ -138,7 +138,7 @@ def failing_endpoints(request: HttpRequest) -> list[Failing]:
 
 
 def error_of(deliveries: dict[UUID, Delivery], *keys: UUID | None) -> str:
-    """Describe the last error of the first delivery in `keys` that still exists."""
+    """Describe the last error of the first delivery that still exists, in the order of `keys`."""
     for key in keys:
         if key in deliveries:
             delivery = deliveries[key]
@@ -194,7 +194,7 @@ def quotas_of_accounts(request: HttpRequest, choice: Choice) -> list[Quota]:
 
 
 def tokens(choice: Choice, since: date) -> list[dict[str, Any]]:
-    """Add up tokens by account and model, most input tokens first. Groups by id, not by name."""
+    """Add up tokens by account id and model id. The largest sum of input tokens comes first."""
     used: Any = TokenUsage.objects.filter(day__gte=since)
     if choice.chatbots is not None:
         used = used.filter(chatbot__in=choice.chatbots)
@@ -220,13 +220,13 @@ class Requests:
 
     asked: str
     answered: str
-    first_answer: str  # the mean time until an agent answered; empty if none did
+    first_answer: str  # the mean time until an agent answered, or "" if no agent did
     resolved: str
     came_back: str
 
 
 def requests_for_a_person(choice: Choice, since: datetime) -> Requests:
-    """Count the visitors' requests for a human agent. Costs one query."""
+    """Count the visitors' requests for a human agent. Runs one query."""
     found = handoffs.outcomes(since, choice.chatbots)
     first = found.first_answer
     return Requests(

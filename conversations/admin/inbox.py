@@ -49,19 +49,19 @@ from conversations.models.thread import MOST_TAGS
 from conversations.services import search, threads
 from conversations.services.erasure import erase_thread
 
-LAST_WORDS = 80  # maximum length of the message quoted in a row
+LAST_WORDS = 80  # maximum length of a quoted message
 SPEAKERS = {
     MessageType.USER_MESSAGE: "",
     MessageType.AI_MESSAGE: "AI: ",
     MessageType.AGENT_MESSAGE: "Agent: ",
     MessageType.SYSTEM_MESSAGE: "System: ",
 }
-SHOWN_FLAGS = ("important", "resolved", "archived")  # shown after "escalated"
-REMEMBERED = "inbox"  # the cookie with the query string of the last list viewed
+SHOWN_FLAGS = ("important", "resolved", "archived")  # listed after "escalated"
+REMEMBERED = "inbox"  # name of the cookie that stores the query string of the last-viewed list
 
 
 def waiting(rows: Any) -> "QuerySet[Thread]":
-    """Select those threads of a queryset whose visitor is waiting for an agent."""
+    """Narrow a queryset to the threads whose visitor is waiting for an agent."""
     kept: QuerySet[Thread] = rows.waiting()
     return kept
 
@@ -70,12 +70,12 @@ Changed = TypeVar("Changed")
 
 
 def selected(rows: "QuerySet[Thread]") -> list[UUID]:
-    """Return the ids of the selected threads, at most one page of them."""
+    """Return the ids of the selected threads, up to one page."""
     return list(rows.order_by().values_list("pk", flat=True)[:SHOWN])
 
 
 def change_each(keys: list[UUID], change: Callable[[UUID], Changed]) -> list[Changed]:
-    """Change threads one by one and return the results. Skips those erased in the meantime."""
+    """Change threads one by one and return the results. Skips threads erased in the meantime."""
     results = []
     for key in keys:
         with suppress(ThreadNotFound):
@@ -94,7 +94,7 @@ class Inbox(ChatbotRows):
     actions = ("resolve_selected", "archive_selected", "mark_selected", "tag_selected")
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show the list. For the view LAST, redirect to the view and filters used last, if any."""
+        """Show the list. If the view is LAST, redirect to the last-used view and filters."""
         if request.GET.get(VIEW) == LAST:
             kept = QueryDict(request.COOKIES.get(REMEMBERED, ""), mutable=True)
             if kept.get(VIEW) in VIEWS:
@@ -103,7 +103,7 @@ class Inbox(ChatbotRows):
         return answer
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the route for the poll."""
+        """Add the route that the page polls."""
         news = path(
             "news/", self.admin_site.admin_view(self.news), name="conversations_thread_news"
         )
@@ -142,7 +142,7 @@ class Inbox(ChatbotRows):
     def change_all(
         self, request: HttpRequest, rows: "QuerySet[Thread]", changes: dict[str, Any], done: str
     ) -> None:
-        """Change at most one page of threads through the service that the API uses."""
+        """Change up to one page of threads, using the same service as the API."""
         changed = change_each(selected(rows), lambda key: threads.update(key, changes))
         messages.success(request, f"{conversations(len(changed))} {done}")
 
@@ -169,7 +169,7 @@ class Inbox(ChatbotRows):
         return None
 
     def tag_all(self, request: HttpRequest, keys: list[UUID], *, tag: str, how: str) -> None:
-        """Add a tag to threads or remove it from them. Warns about threads with too many tags."""
+        """Add a tag to threads or remove it from them. Warns if a thread has reached MOST_TAGS."""
         if how == "remove":
             removed = change_each(keys, lambda key: threads.remove_tag(key, tag))
             messages.success(request, f"Tag “{tag}” removed from {conversations(len(removed))}")
@@ -231,7 +231,7 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
     id_columns = ("pk",)
     uncounted = ("handoffs",)
     search_fields = ("pk",)
-    search_help_text = "words from a message, a name, an email address or a tag, or a complete id"
+    search_help_text = "a complete id, or words from a message, a name, an email address or a tag"
     empty_text = "There are no conversations in this view."
 
     class Media:
@@ -258,18 +258,18 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
 
     @display(description="waiting")
     def waits(self, thread: Thread) -> SafeString:
-        """Show how long the visitor has waited, or else how long ago the last activity was."""
+        """Show how long the visitor has been waiting, or the time since the last activity."""
         return waited(thread)
 
     @display(description="visitor")
     def visitor_name(self, thread: Thread) -> str:
-        """Return the visitor's name and email address, or whichever is known, or else the id."""
+        """Return the visitor's name, email address or both, or the id if neither is known."""
         visitor = thread.visitor
         return f"{visitor} ({visitor.email})" if visitor.name and visitor.email else str(visitor)
 
     @display(description="last message")
     def last_words(self, thread: Any) -> SafeString | str:
-        """Quote the message that `with_words` chose. Names the author unless it is the visitor."""
+        """Quote the message that `with_words` chose. Names the author, unless it is the visitor."""
         if thread.speaker is None:
             return "no message yet"
         words = truncatechars(thread.words, LAST_WORDS)

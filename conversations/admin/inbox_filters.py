@@ -1,7 +1,7 @@
 """The inbox's filters, which also apply when the page polls for changes.
 
-The tag filter keeps only the newest threads that match, and the lead filter only the threads of the
-newest leads. To bound the cost, each of these two filters keeps at most NEWEST_KEPT threads.
+To bound the cost, the tag filter keeps only the newest NEWEST_KEPT threads that match, and the lead
+filter keeps only the threads of the newest NEWEST_KEPT leads.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ FLAGS = ("escalated", "important", "resolved", "archived")
 
 
 def scope(request: HttpRequest) -> list[UUID] | None:
-    """Return the ids of the chatbots that the user may see, or None for all."""
+    """Return the ids of the chatbots that the user may see, or None if the user may see all."""
     return None if person(request).is_superuser else open_chatbots(request)
 
 
@@ -60,12 +60,12 @@ def with_lead(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQ
 
 
 def from_platform(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
-    """Select threads that began on a platform. The second condition makes the index usable."""
+    """Select threads from a platform. The second condition lets the query use a partial index."""
     return rows.filter(platform_source=value, platform_source__gt="")
 
 
 def flagged(name: str) -> Keep:
-    """Return a function that selects the threads with a flag, or those without it."""
+    """Return a function that selects the threads with a flag ("1") or without it ("0")."""
 
     def keep(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
         return rows.filter(**{name: value == "1"}) if value in ("0", "1") else rows.none()
@@ -93,7 +93,7 @@ def applied(request: HttpRequest, rows: ThreadQuerySet) -> ThreadQuerySet:
 
 
 class Kept(SimpleListFilter):
-    """Base class of the filters below. Each applies the function in KEPT for its parameter."""
+    """Base class of the filters below, which apply the functions in KEPT."""
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         """Select the threads that match."""

@@ -1,4 +1,4 @@
-"""The inbox list: one view at a time, with tabs, texts for empty views and a footer."""
+"""The inbox list, which shows one view at a time, with tabs and a footer."""
 
 from collections import Counter
 from datetime import datetime
@@ -29,7 +29,7 @@ def found(request: HttpRequest) -> Hits:
 
 
 def answered(last: tuple[datetime, str] | None) -> SafeString | str:
-    """Say when the last answer was sent and by which agent, or return "" if there is none."""
+    """Say when the last answer was sent and by which agent, or return "" if there is no answer."""
     if last is None:
         return ""
     moment, agent = last
@@ -44,8 +44,8 @@ def answered(last: tuple[datetime, str] | None) -> SafeString | str:
 class InboxList(KeysetChangeList):
     """The threads of one view, or of a search.
 
-    The "waiting" view is ordered by longest wait. Other views and searches are ordered by
-    latest activity.
+    The "waiting" view lists the longest wait first. Other views and searches list the latest
+    activity first.
     """
 
     def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:
@@ -59,7 +59,7 @@ class InboxList(KeysetChangeList):
     def get_queryset(
         self, request: HttpRequest, exclude_parameters: list[str] | None = None
     ) -> "QuerySet[Any]":
-        """Select the threads of the view."""
+        """Select the threads in the current view or, when searching, in all views."""
         self.params.pop(VIEW, None)
         self.filter_params.pop(VIEW, None)
         rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
@@ -70,7 +70,7 @@ class InboxList(KeysetChangeList):
 
     def completed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
         """Read each thread with its visitor, its chatbot and the text that the list quotes."""
-        page: Any = Thread.objects.filter(pk__in=rows.values("pk"))  # Any: a queryset of threads
+        page: Any = Thread.objects.filter(pk__in=rows.values("pk"))  # a queryset of threads
         kept = inbox_views.with_words(page, found=self.hits.messages)
         return kept.select_related("visitor", "chatbot").order_by(*self.order)
 
@@ -86,12 +86,12 @@ class InboxList(KeysetChangeList):
             self.last_answer = inbox_views.last_answer(self.root_queryset, person(request))
 
     def get_key(self, request: HttpRequest) -> tuple[str, ...]:
-        """Return the order of the view or of a search."""
+        """Return the columns that the list is ordered by."""
         return self.order
 
     @property
     def order(self) -> tuple[str, ...]:
-        """Return the columns to order by."""
+        """Return the columns that the view, or a search, is ordered by."""
         return LATEST if self.query else VIEWS[self.view].key
 
     def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
@@ -132,7 +132,7 @@ class InboxList(KeysetChangeList):
 
     @property
     def more_hits(self) -> int:
-        """Return the limit on hits of one kind if the search exceeded it, otherwise 0."""
+        """Return the limit on the hits of each kind if any kind exceeded it, otherwise 0."""
         return NEWEST if self.hits.more else 0
 
     def tabs(self) -> list[dict[str, Any]]:
@@ -156,6 +156,6 @@ class InboxList(KeysetChangeList):
 
     @property
     def stamps(self) -> str:
-        """Return the rows' stamps (see `stamp`), which the script compares with those of a poll."""
+        """Return the rows' stamps (see `stamp`), which the script compares with a poll's stamps."""
         rows = self.result_list
         return " ".join(inbox_views.stamp(thread.pk, thread.updated_at) for thread in rows)

@@ -1,4 +1,4 @@
-"""The inbox's views (its tabs): their threads and counts, and what the page's polls return."""
+"""Define the inbox's views (its tabs), count and read their threads, and answer its polls."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -15,9 +15,9 @@ from conversations.models import Message, Thread
 from conversations.models.message import MessageType
 from conversations.models.thread import ThreadQuerySet
 
-CAP = 100  # this count and higher ones are shown as "99+"
-SHOWN = 25  # rows on a page
-WORDS = 200  # characters to read from each quoted message, which may be long
+CAP = 100  # counts of 100 or more are shown as "99+"
+SHOWN = 25  # number of rows per page
+WORDS = 200  # maximum number of characters to read from a quoted message
 
 LATEST = ("-updated_at", "-id")
 LONGEST_WAIT = ("waiting_since", "id")
@@ -41,7 +41,7 @@ VIEWS = {
     "archived": View("Archived", lambda rows, person: rows.filter(archived=True)),
 }
 DEFAULT_VIEW = "open"
-LAST = "last"  # in a query string: the user's last view, or "waiting" if there is none
+LAST = "last"  # selects the user's last view, or "waiting" if there is none
 
 
 def chosen(name: str | None) -> str:
@@ -50,7 +50,7 @@ def chosen(name: str | None) -> str:
 
 
 def shown(count: int) -> int | str:
-    """Format a thread count that stops at CAP."""
+    """Format a thread count that is capped at CAP."""
     return f"{CAP - 1}+" if count >= CAP else count
 
 
@@ -126,9 +126,9 @@ def news(rows: ThreadQuerySet, person: User, name: str, *, minute: int) -> News:
 def with_words(rows: ThreadQuerySet, *, found: Iterable[UUID] = ()) -> ThreadQuerySet:
     """Annotate threads with the message to quote.
 
-    This is the first of the following that exists: the newest message in `found`, the visitor's
-    last message, the thread's last message. `words` is the beginning of its text, and `speaker` is
-    its type. Both are null if there is no message.
+    The quoted message is the first of these that exists: the newest message in `found`, the
+    visitor's last message, and the thread's last message. `words` is the beginning of its text, and
+    `speaker` is its type. Both are null if there is no message.
     """
     said = Message.objects.filter(thread=OuterRef("pk")).order_by("-position")
     visitors = said.filter(message_type=MessageType.USER_MESSAGE)

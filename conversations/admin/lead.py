@@ -63,9 +63,9 @@ class LeadAdmin(Erasing, ReadOnly, Exporting, ChatbotRows):
     }
     list_before_template = "admin/export_links.html"
     consequences = (
-        "The conversation and the visitor are kept, with the visitor's contact information.",
-        "Emails about this conversation are deleted. Webhook deliveries with the contact "
-        "information stay in the log, without their content.",
+        "The conversation and the visitor, including the contact information, are kept.",
+        "Emails about this conversation are deleted. Webhook deliveries that contain the contact "
+        "information stay in the log, but without their content.",
     )
     list_display = (CAPTURED, "name", "email", "phone", "chatbot")
     list_select_related = ("chatbot",)

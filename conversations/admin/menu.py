@@ -1,4 +1,4 @@
-"""The admin's menu, with counts of the work that is waiting for staff.
+"""Build the admin's menu, with counts of the work that is waiting for staff.
 
 Each count is capped, limited to the rows that the user may see, and read from an index.
 """
@@ -98,7 +98,7 @@ def keyboard_script(request: HttpRequest) -> str:
 
 
 def forms_script(request: HttpRequest) -> str:
-    """Return the URL of the script that keeps the input of forms that could not be saved."""
+    """Return the URL of the script that preserves the input of forms that could not be saved."""
     return static("pages/forms.js")
 
 
@@ -119,7 +119,7 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
 
 
 def rows(request: HttpRequest, model: type[Model]) -> "QuerySet[Any]":
-    """Select the rows of a model that the user may see, without an order."""
+    """Select the rows of a model that the user may see, without ordering them."""
     return scoped_rows(admin.site, model, request).order_by()
 
 
@@ -134,12 +134,15 @@ def figure(count: int, cap: int = CAP) -> str:
 
 
 def waiting_count(request: HttpRequest) -> int:
-    """Count the threads that are waiting for a person, once per request."""
+    """Count the threads that are waiting for a person. The count is cached for the request."""
     return once(request, "waiting_count", lambda: capped(waiting(rows(request, Thread))))
 
 
 def failed_count(request: HttpRequest) -> int:
-    """Count the failed deliveries of the last 24 hours, excluding tests, once per request."""
+    """Count the failed deliveries of the last 24 hours, excluding tests.
+
+    The count is cached for the request.
+    """
 
     def count() -> int:
         since = timezone.now() - ONE_DAY
@@ -154,10 +157,10 @@ def failed_count(request: HttpRequest) -> int:
 
 
 def waiting_badge(request: HttpRequest) -> str:
-    """Return the number of waiting threads for the menu, or "" if there are none."""
+    """Return the number of waiting threads, as shown in the menu, or "" if there are none."""
     return figure(waiting_count(request)) if waiting_count(request) else ""
 
 
 def failed_badge(request: HttpRequest) -> str:
-    """Return the number of failed deliveries for the menu, or "" if there are none."""
+    """Return the number of failed deliveries, as shown in the menu, or "" if there are none."""
     return figure(failed_count(request)) if failed_count(request) else ""

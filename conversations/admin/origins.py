@@ -1,4 +1,4 @@
-"""Explain AI messages in words: the model, the texts and the settings that produced them."""
+"""Describe the model, the texts and the settings that produced each AI message."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -11,7 +11,7 @@ Key = tuple[UUID, int]  # a row's id and version number
 
 
 def explained(messages: Iterable[Message]) -> dict[UUID, list[str]]:
-    """Return the lines that explain the AI messages, by message id. Costs at most one query."""
+    """Map each AI message's id to the lines that explain it. Runs at most one query."""
     origins = [one.origin for one in messages if hasattr(one, "origin")]
     names = _names({key for origin in origins for key in _keys(origin)})
     return {origin.message_id: list(_lines(origin, names)) for origin in origins}
@@ -27,10 +27,11 @@ def _keys(origin: ReplyOrigin) -> Iterator[Key]:
 
 
 def _names(keys: set[Key]) -> dict[Key, str]:
-    """Read the titles of the rows in these versions."""
+    """Map each key to the title that the row has in that version."""
     if not keys:
         return {}
-    # May read more versions than needed, because SQLite accepts at most 1,000 pairs joined with OR.
+    # This may read more versions than needed. Matching the exact pairs would require one OR clause
+    # per pair, and SQLite accepts at most 1,000 of them.
     rows = Version.objects.filter(
         row_id__in={row_id for row_id, _ in keys}, number__in={number for _, number in keys}
     )

@@ -1,6 +1,7 @@
 """The page of a thread, on which agents read the conversation and answer the visitor.
 
-Every button sends a POST to a view that calls a service. The page has no rules of its own.
+Every button sends a POST to a view that calls a service. The page itself contains no business
+rules.
 """
 
 from collections.abc import Sequence
@@ -34,13 +35,13 @@ ANSWERED = (
     "your text or send it anyway."
 )
 ALREADY_SENT = (
-    "Not sent: this form was already sent with a different text, which the conversation shows. "
+    "Not sent: this form was already used to send another text, which is in the conversation. "
     "To send this text too, press Send again."
 )
 
 
 def state_tag(thread: Thread, state: str, others: list[str]) -> str:
-    """Return the ETag for a poll. It identifies the thread's state and the other agents' names."""
+    """Return the ETag for a poll. It depends on the thread's state and the other agents' names."""
     digest = blake2b("\n".join([state, *others]).encode(), digest_size=6).hexdigest()
     return quote_etag(f"{thread.last_position}-{thread.updated_at.timestamp()}-{digest}")
 
@@ -51,7 +52,7 @@ def page_url(thread: Thread) -> str:
 
 
 def polled_threads(request: HttpRequest) -> ThreadQuerySet:
-    """Select the threads that the user may see, with few queries, because open pages poll."""
+    """Select the threads that the user may see. Runs few queries, because open pages poll often."""
     rows, user = Thread.objects.all(), person(request)
     if user.is_superuser:
         return rows
@@ -67,7 +68,7 @@ class ThreadDetailAdmin(ScopedAdmin):
         return [*map(self.route, self.buttons()), *super().get_urls()]
 
     def buttons(self) -> tuple[tuple[str, Any], ...]:
-        """List the routes below a thread's URL: the last part of each path, and its view."""
+        """Return the last path segment and the view of each route below a thread's URL."""
         return (
             ("reply", post_only(self.reply)),
             ("mode", post_only(self.set_mode)),
@@ -82,7 +83,7 @@ class ThreadDetailAdmin(ScopedAdmin):
         )
 
     def route(self, button: tuple[str, Any]) -> URLPattern:
-        """Return a route below a thread, open to signed-in staff only."""
+        """Return a route below a thread's URL. Only signed-in staff can use it."""
         name, view = button
         route: URLPattern = path(
             f"<uuid:object_id>/{name}/",
@@ -113,9 +114,10 @@ class ThreadDetailAdmin(ScopedAdmin):
         details: Any = None,
         answers: Sequence[Message] = (),
     ) -> HttpResponse:
-        """Render the page. `typed` is an answer that was not sent, even if it is empty.
+        """Render the page.
 
-        `answers` are the messages that other agents have sent in the meantime.
+        `typed` is the text of an answer that was not sent. It may be empty. `answers` are the
+        messages that other agents have sent in the meantime.
         """
         draft = conversation.chosen_draft(thread, request)
         offered = draft if typed is None else None
@@ -194,7 +196,7 @@ class ThreadDetailAdmin(ScopedAdmin):
 
     @with_row("answer")
     def details(self, request: HttpRequest, thread: Thread) -> HttpResponse:
-        """Save the details form: the changed fields of the thread and its visitor."""
+        """Save the thread and visitor fields that were changed in the details form."""
         with transaction.atomic():
             form = DetailsForm.of(lock_thread(thread.pk), request.POST)
             if form.is_valid() and (changes := form.changes()):
@@ -240,7 +242,7 @@ class ThreadDetailAdmin(ScopedAdmin):
             agent_message.discard_draft(draft)
 
     def poll(self, request: HttpRequest, object_id: UUID) -> HttpResponse:
-        """Return JSON with the messages after a position as HTML, or 304 if nothing has changed."""
+        """Return the messages after a position as HTML in JSON, or 304 if nothing has changed."""
         rows = conversation.with_drafts(polled_threads(request))
         thread: Any = rows.filter(pk=object_id).first()  # with annotations
         if thread is None:

@@ -21,7 +21,7 @@ class VisitorAdmin(Erasing, ReadOnly, ChatbotRows):
     """Visitors, newest first."""
 
     key = ("-id",)
-    consequences = ("All conversations and leads of the visitor are deleted.", KEPT_IN_THE_LOG)
+    consequences = ("All of the visitor's conversations and leads are deleted.", KEPT_IN_THE_LOG)
     list_display = (
         "__str__",
         "email",

@@ -25,7 +25,7 @@ def level(span: timedelta) -> tuple[str, str]:
 
 
 def waited(thread: Thread) -> SafeString:
-    """Show how long the visitor has waited, or else how long ago the last activity was."""
+    """Show how long the visitor has been waiting, or the time since the last activity."""
     waits = thread.is_waiting
     since = (thread.waiting_since if waits else None) or thread.updated_at
     span = max(timezone.now() - since, timedelta())

@@ -14,27 +14,30 @@ def number() -> "models.PositiveIntegerField[int, int]":
 
 
 class Activity(models.Model):
-    """The counts of one chatbot for one hour or one day (UTC). Periods without activity get no row.
+    """One chatbot's counts for one hour or one day (UTC).
 
-    Periodic work writes the rows (services/activity.py).
+    Periods without activity have no row. Periodic work writes the rows (services/activity.py).
     """
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="activity")
     hours = models.PositiveSmallIntegerField(choices=[(HOUR, "hour"), (DAY, "day")])
     begins_at = models.DateTimeField()
-    messages = number()  # without system messages
+    messages = number()  # excluding system messages
     ai_replies = number()  # including fallbacks
     fallbacks = number()
     escalations = number()  # requested by visitors
     answers = number()  # agents' first answers after an escalation
     answer_seconds = number()  # the total time that visitors waited for these answers
     leads = number()
-    pending = number()  # this and the next three: deliveries by current state, excluding tests
+    # The next four columns count deliveries by their current state, excluding tests.
+    pending = number()
     retrying = number()
     success = number()
     failed = number()
-    stale_at = models.DateTimeField(null=True)  # when the hour was marked for a recount
-    deliveries_stale_at = models.DateTimeField(null=True)  # the same mark for its delivery counts
+    # When the columns in CONVERSATIONS were marked for a recount
+    stale_at = models.DateTimeField(null=True)
+    # When the columns in DELIVERIES were marked for a recount
+    deliveries_stale_at = models.DateTimeField(null=True)
 
     CONVERSATIONS = (
         "messages",

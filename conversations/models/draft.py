@@ -1,4 +1,7 @@
-"""Model replies that came too late. Only staff can see, edit and send them."""
+"""Replies from a language model that arrived after the thread had been escalated.
+
+Only staff can see, edit and send them.
+"""
 
 from django.db import models
 
@@ -8,7 +11,7 @@ from conversations.models.message import Message
 
 
 class Draft(Row):
-    """A model's reply that came after the thread had been escalated."""
+    """A model's reply that arrived after the thread had been escalated."""
 
     message = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="draft")
     content = models.TextField()

@@ -11,7 +11,7 @@ from conversations.models.thread import Thread
 class Handoff(Row):
     """A visitor's request for a human agent in a thread.
 
-    Until an event happens, its time (`answered_at`, `resolved_at` or `came_back_at`) is null.
+    `answered_at`, `resolved_at` and `came_back_at` are each null until that event happens.
     """
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="+", db_index=False)
@@ -19,7 +19,7 @@ class Handoff(Row):
     asked_at = models.DateTimeField(default=timezone.now)
     answered_at = models.DateTimeField(null=True)  # an agent's first answer
     resolved_at = models.DateTimeField(null=True)
-    came_back_at = models.DateTimeField(null=True)  # the visitor wrote again, up to 7 days later
+    came_back_at = models.DateTimeField(null=True)  # visitor wrote within 7 days of resolved_at
 
     class Meta:
         indexes = [

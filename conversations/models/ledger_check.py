@@ -9,7 +9,7 @@ START = UUID(int=0)
 
 
 class LedgerCheck(models.Model):
-    """The table's only row: the check under way, and the result of the last complete one."""
+    """The table's only row: the current check's state, and the last complete check's result."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
     table = models.PositiveSmallIntegerField(default=0)  # the index in ledger.TABLES

@@ -16,7 +16,7 @@ class OwedReply(models.Model):
         Message, primary_key=True, on_delete=models.CASCADE, related_name="owed_reply"
     )
     claim = models.UUIDField()  # changes each time a process claims the reply
-    claimed_by = models.CharField(max_length=20, blank=True)  # a worker; empty for a web process
+    claimed_by = models.CharField(max_length=20, blank=True)  # a worker, or "" for a web process
     claimed_until = models.DateTimeField()
     begun = models.PositiveSmallIntegerField(default=0)  # number of attempts started
 

@@ -34,19 +34,19 @@ MODES: dict[bool, str] = {False: Mode.AI.value, True: Mode.AGENT.value}  # by `e
 
 
 class ThreadQuerySet(models.QuerySet["Thread"]):
-    """Adds the orders and filters that lists of threads need."""
+    """Adds the sort orders and filters that lists of threads need."""
 
     def latest_first(self) -> "ThreadQuerySet":
         """Order by activity, latest first. Open point: thread-list."""
         return self.order_by("-updated_at", "-id")
 
     def of_page(self, *, backwards: bool = False) -> "ThreadQuerySet":
-        """Select a page, latest first. With `backwards`, the offset counts from the list's end.
+        """Select a page, latest first. With `backwards`, the offset counts from the end.
 
-        A subquery selects the ids of the page, so that rows before the page are skipped in the
-        index, without joins. The outer query selects these ids from all threads. If the outer
-        query repeated this queryset's conditions, SQLite, which has no statistics here, would read
-        all rows that meet them.
+        A subquery selects the page's ids, so that the rows before the page are skipped in the index
+        and need no joins. The outer query selects these ids from all threads. It does not repeat
+        this queryset's conditions. If it did, SQLite, which has no statistics here, would read all
+        rows that meet them.
         """
         found = self.latest_first()
         ids = page(found.reverse() if backwards else found).values("pk")
@@ -64,16 +64,16 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
 class Thread(ErasableRow):
     """A conversation between a visitor and a bot.
 
-    Every message takes its `position` from `last_position` while this row is locked. The history is
-    ordered, paged and indexed by `position`.
+    Storing a message locks this row and gives the message the position `last_position + 1`. The
+    history is ordered, paged and indexed by `position`.
     """
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="threads")
     visitor = models.ForeignKey(Visitor, on_delete=models.CASCADE, related_name="threads")
     title = models.CharField(max_length=SHORT, blank=True)
-    # The API caller's value. It is null if the caller gave none, or if a later change to the thread
-    # made the visitor identified or unidentified. If it is null, `anonymous` in models/visitor.py
-    # derives the value.
+    # The API caller's value. It is null if the caller gave no value, or if a later update of the
+    # thread changed whether the visitor is identified. If it is null, `anonymous` in
+    # models/visitor.py derives the value.
     anonymous = models.BooleanField(null=True)
     escalated = models.BooleanField(default=False)
     important = models.BooleanField(default=False)
@@ -93,7 +93,8 @@ class Thread(ErasableRow):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
     taken_over_at = models.DateTimeField(null=True, editable=False)
-    # The last agent who took the thread over or answered. Kept when the thread returns to the AI.
+    # The last agent who took the thread over or answered. This value is kept when the thread
+    # returns to the AI.
     last_agent = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
@@ -101,8 +102,9 @@ class Thread(ErasableRow):
         related_name="+",
         db_index=False,
     )
-    # When the visitor's wait began: at the escalation or, if an agent has answered or the thread
-    # has been resolved since then, with the visitor's next message.
+    # When the visitor of an escalated thread began to wait. An escalation sets this time. An
+    # agent's answer or a return to the AI clears it. While the thread is escalated, the visitor's
+    # first message after an answer or a resolution sets it again.
     waiting_since = models.DateTimeField(null=True, editable=False)
     reminded_at = models.DateTimeField(null=True, editable=False)  # when staff were last reminded
 
@@ -112,13 +114,13 @@ class Thread(ErasableRow):
         verbose_name = "conversation"
         default_manager_name = "objects"
         indexes = [
-            # If this index lacked `erased_at`, reading a page would fetch the rows of all earlier
+            # Without `erased_at` in this index, reading a page would fetch the rows of all earlier
             # pages.
             models.Index(
                 fields=["chatbot", "-updated_at", "-id", "erased_at"], name="thread_latest"
             ),
-            # For the inbox's views and its platform filter. Each entry of SELECTIVE_VIEWS has two
-            # indexes: one for users who see all chatbots, and one for users who see only some.
+            # Indexes for the inbox's views and its platform filter. Each entry of SELECTIVE_VIEWS
+            # has one index for users who see all chatbots and one for users who see only some.
             models.Index(
                 fields=["-updated_at", "-id"],
                 name="thread_open",

@@ -9,11 +9,11 @@ class ThreadCount(models.Model):
     """The number of a chatbot's threads, not counting erased ones.
 
     Database triggers update it in the transaction that inserts or deletes a thread, so it stays
-    correct after cascades and bulk statements. Erasing a thread at first only hides its row, so
-    `services/erasure.py` adjusts the count. Inserting a thread locks the chatbot's count until the
-    transaction ends, so threads of the same chatbot are created one at a time. Other chatbots are
-    not affected. On SQLite, a migration that rebuilds the threads table drops the triggers and must
-    create them again.
+    correct after cascades and bulk statements. Erasing a thread first hides its row. Hiding a row
+    runs no trigger, so `services/erasure.py` adjusts the count. Inserting a thread locks the
+    chatbot's count until the transaction ends, so threads of the same chatbot are created one at a
+    time. Other chatbots are not affected. On SQLite, a migration that rebuilds the threads table
+    drops the triggers and must create them again.
     """
 
     chatbot = models.OneToOneField(

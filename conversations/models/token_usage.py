@@ -38,8 +38,8 @@ class TokenUsage(models.Model):
     def add(*, input_tokens: int, output_tokens: int, **day: Any) -> None:
         """Count a reply's tokens in the transaction that stores the reply.
 
-        The keyword arguments `chatbot_id`, `model_id` and `day` identify the row, which stays
-        locked until the transaction ends, so call this last.
+        The keyword arguments `chatbot_id`, `model_id` and `day` identify the row. Call this last,
+        because the row stays locked until the transaction ends.
         """
         given = {"input": input_tokens, "output": output_tokens, **day}
         if not ADD.run(**given):

@@ -14,7 +14,7 @@ SHORTENED = 24  # maximum length of a shortened id
 
 
 def short(external_id: str) -> str:
-    """Shorten a visitor's id for display: a UUID to its last 8 digits.
+    """Shorten a visitor's id for display. A UUID is shortened to its last 8 digits.
 
     Generated ids begin with a timestamp, so ids generated in the same minute share their first
     digits. An id that is not a UUID is shortened to SHORTENED characters.
@@ -28,7 +28,7 @@ def short(external_id: str) -> str:
 def identified(email: str, phone: str) -> bool:
     """Return whether an email address or a phone number is known.
 
-    A name does not count, and neither does a value that is only white space.
+    A name does not count, and neither does a value that is only whitespace.
     """
     return any(text.strip() for text in (email, phone))
 
@@ -42,7 +42,7 @@ def anonymous(given: bool | None, email: str, phone: str) -> bool:
 
 
 class Visitor(ErasableRow):
-    """A visitor of one chatbot, identified by an id from the API caller or a generated one."""
+    """A visitor of one chatbot, with an id that the API caller chose or that was generated."""
 
     chatbot = models.ForeignKey(Chatbot, on_delete=models.CASCADE, related_name="visitors")
     external_id = models.CharField("visitor id", max_length=SHORT)  # `visitorId` in the API
@@ -51,7 +51,7 @@ class Visitor(ErasableRow):
     phone = models.CharField(max_length=SHORT, blank=True)
     first_seen_at = models.DateTimeField(default=timezone.now)
     last_seen_at = models.DateTimeField(default=timezone.now)
-    # Stored, because counting the messages of a busy visitor would read all of them.
+    # These totals are stored, because counting a busy visitor's messages would read all of them.
     total_sessions = models.PositiveIntegerField(default=0)
     total_messages = models.PositiveIntegerField(default=0)
 

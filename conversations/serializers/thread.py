@@ -40,7 +40,7 @@ class LlmModelPart(Shape):
 
 
 def answering_model() -> LlmModelPart:
-    """Return a field that reads the annotations of `effective_columns`."""
+    """Return a field whose value comes from the annotations that `effective_columns` returns."""
     columns = ("llm_id", "llm_provider", "llm_title")
     made: LlmModelPart = computed(LlmModelPart, *columns, of=model_of, allow_null=True)
     return made

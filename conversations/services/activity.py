@@ -4,9 +4,9 @@ The counts of past hours and days are stored. Hours that are not stored yet, suc
 one, are counted each time they are shown. An id begins with the time at which its row was created,
 so every count reads a range of ids.
 
-An hour is first counted when it is over. Until a later hour has been counted, each run counts it
-again, to include rows that were committed late. After that, it is counted again only if one of its
-rows is erased or one of its deliveries is attempted.
+An hour is first counted when it is over. Each run counts this hour again until a later hour has
+been counted, to include rows that were committed late. After that, the hour is counted again only
+if one of its rows is erased or one of its deliveries is attempted.
 """
 
 from collections import Counter
@@ -44,7 +44,7 @@ from webhooks.models import Attempt, Delivery
 
 HOURS_KEPT, DAYS_KEPT = timedelta(days=32), timedelta(days=400)
 CLOCKS_DIFFER = timedelta(minutes=1)
-# The marks that make an hour due for a recount, each with the columns to recount
+# Maps each column that marks an hour for a recount to the columns that are recounted
 MARKS = {"stale_at": Activity.CONVERSATIONS, "deliveries_stale_at": Activity.DELIVERIES}
 Key = Any  # a chatbot's id, or a minute
 Counts = dict[Key, Counter[str]]
@@ -76,13 +76,13 @@ def day_of(moment: datetime) -> datetime:
 
 
 def by_name(rows: "QuerySet[Any]", name: Any) -> "QuerySet[Any]":  # Any: an expression
-    """Group rows by their key and a name, and count the rows of each group."""
+    """Count the rows for each combination of key and name."""
     counted: QuerySet[Any] = rows.values("key", name=name).annotate(number=Count("pk"))
     return counted
 
 
 class Range:
-    """Counts the rows created in a time range, by chatbot or minute, for all chatbots or some."""
+    """Counts rows created in a time range, by chatbot or by minute, for all or some chatbots."""
 
     def __init__(
         self, since: datetime, until: datetime, *, chatbots: list[UUID] | None, by_minute: bool
@@ -91,7 +91,7 @@ class Range:
         self.chatbots, self.by_minute = chatbots, by_minute
 
     def rows(self, rows: "QuerySet[Any]", chatbot: str) -> "QuerySet[Any]":
-        """Select the rows in the range, each with its `key`: its chatbot or its minute.
+        """Select the rows in the range, each with a `key`, which is its chatbot or its minute.
 
         `chatbot` is the lookup path from a row to its chatbot.
         """
@@ -116,7 +116,7 @@ class Range:
         return by_name(rows, NAME_OF_DELIVERY)
 
     def count(self, columns: tuple[str, ...]) -> Counts:
-        """Compute the counts for the given columns of Activity. Costs at most two queries."""
+        """Compute the counts for the given columns of Activity. Runs at most two queries."""
         kinds: list[QuerySet[Any]] = []
         if Activity.CONVERSATIONS[0] in columns:
             kinds += [self.messages(), self.leads()]
@@ -156,7 +156,7 @@ class Range:
 
 
 def live(since: datetime, until: datetime, chatbots: list[UUID] | None) -> Counts:
-    """Return the counts for each minute of a short range. Costs two queries."""
+    """Return the counts for each minute of a short range. Runs two queries."""
     found = Range(since, until, chatbots=chatbots, by_minute=True)
     return found.count(Activity.CONVERSATIONS + Activity.DELIVERIES)
 
@@ -176,10 +176,10 @@ def mark_stale(keys: Iterable[UUID]) -> None:
 def count(last_run: datetime) -> Iterator[None]:
     """Compute the counts of the hours that are new or have changed since the last run.
 
-    Yields after each hour. Also deletes the counts that are too old to keep. It is safe to stop at
-    any point: the next run continues with the rest. New hours come first, and each is complete once
-    it is stored. Changed hours are marked immediately and recounted in the order in which they were
-    marked, so each of them is recounted eventually, however many others change.
+    Yields after each hour. Also deletes the counts that are too old to keep. A run can safely be
+    stopped at any point, because the next run continues from there. New hours are counted first.
+    Changed hours are marked at the beginning and recounted in the order in which they were marked,
+    so each of them is recounted eventually.
     """
     now = timezone.now()
     Activity.objects.filter(hours=HOUR, begins_at__lt=day_of(now) - HOURS_KEPT).delete()
@@ -197,9 +197,9 @@ def count(last_run: datetime) -> Iterator[None]:
 
 
 def mark_changed(last_run: datetime, *, newest: datetime | None) -> None:
-    """Mark the newest counted hour, and hours with deliveries attempted since the last run.
+    """Mark the newest counted hour, and hours whose deliveries were attempted since the last run.
 
-    An hour that is already marked keeps its earlier mark, so its recount is not put off.
+    An hour that is already marked keeps its earlier mark, so that its recount is not postponed.
     """
     now, counted = timezone.now(), Activity.objects.filter(hours=HOUR)
     last = {newest} if newest else set()
@@ -226,7 +226,7 @@ def stale_hours() -> list[tuple[datetime, tuple[str, ...]]]:
 
 
 def busy_hour(since: datetime) -> datetime | None:
-    """Return the first hour since a given time that has a message, lead or delivery, if any."""
+    """Find the first hour since a given time that has a message, a lead or a delivery."""
     firsts = (
         model._default_manager.filter(pk__gte=first_id_of(since))
         .order_by("pk")
@@ -263,8 +263,8 @@ def write(hour: datetime, columns: tuple[str, ...]) -> None:
     Then clears the marks for these columns, except marks committed after the recount began.
     """
     rows = Activity.objects.filter(hours=HOUR, begins_at=hour)
-    # Marks are compared by value, not by age: a transaction that erases rows may set a mark before
-    # the recount begins, and commit only after its rows have been counted.
+    # Marks are compared by value, not by age. A transaction that erases rows might set a mark
+    # before the recount begins, but not commit it until after those rows have been counted.
     seen = list(rows.values(*MARKS).distinct())
     counts = Range(hour, hour + ONE_HOUR, chatbots=None, by_minute=False).count(columns)
     day = day_of(hour)

@@ -74,5 +74,5 @@ def _answers_since(thread: Thread, newest_seen: UUID, agent: User) -> list[Messa
 
 
 def discard_draft(draft: Draft) -> None:
-    """Delete a model's reply that came after the thread had been escalated."""
+    """Delete a model's reply that arrived after the thread had been escalated."""
     draft.delete()

@@ -1,6 +1,6 @@
 """Ask the model for a reply, and store the reply, a draft or the bot's fallback message.
 
-No transaction and no pooled connection is held while waiting for the model.
+No transaction or pooled connection is held while waiting for the model.
 
 Open points: prompt, ai-failure, parallel-sends, escalated-reply, reply-owed.
 """
@@ -50,7 +50,7 @@ def ask(message: Message, briefing: Briefing) -> Reply:
     """Return a model's reply, or the bot's fallback if there is no model or every model fails.
 
     Call this outside any transaction, because it releases the database connection. Raises
-    ReplyFailed only if this machine lacks the resources to ask.
+    ReplyFailed only if this machine lacks the resources to ask a model.
     """
     if briefing.model is None:
         metrics.FAILURES.labels(metrics.NO_DEFAULT_MODEL).inc()
@@ -82,7 +82,7 @@ def ask(message: Message, briefing: Briefing) -> Reply:
 
 
 def provenance(answer: Reply) -> dict[str, Any]:
-    """Return the columns for a reply's sources, model and response time, or the fallback reason."""
+    """Return a reply's columns: its fallback reason, or its sources, model and response time."""
     if answer.failure:
         return {"fallback_reason": answer.failure[:SHORT]}
     return {"source": answer.sources, "llm_model": answer.model, "reply_ms": answer.ms}
@@ -93,8 +93,8 @@ def store(message: Message, claim: Claim, answer: Reply, briefing: Briefing) -> 
 
     Runs in its own transaction under the thread's lock. The model's row, which all accounts share,
     is locked only at commit, when the foreign key is checked. Returns None if no message was
-    stored. Raises ClaimLost, ThreadNotFound, and IntegrityError if the model was deleted while it
-    answered.
+    stored. Raises ClaimLost and ThreadNotFound. Raises IntegrityError if the model was deleted
+    while it answered.
     """
     words, made_by = answer.content[:LONG], provenance(answer)
     with transaction.atomic():
@@ -123,9 +123,9 @@ def store_patiently(
     """Store a reply, and retry while a row is locked or the database does not respond.
 
     No connection is held between attempts. Raises ClaimLost and ThreadNotFound. Raises the database
-    error once STORED_WITHIN has passed, or immediately in embedded mode. Workers pass
-    `until_unlocked`: while a row is locked, they retry for longer than STORED_WITHIN, unless they
-    are asked to stop.
+    error once STORED_WITHIN has passed, or immediately in embedded mode. Workers set
+    `until_unlocked`: if a row is still locked after STORED_WITHIN, they keep retrying until it is
+    unlocked or they are asked to stop.
     """
     deadline = time.monotonic() + STORED_WITHIN
     while True:
@@ -146,7 +146,7 @@ def store_patiently(
 
 
 def not_wanted(message: Message, claim: Claim) -> bool:
-    """Settle the owed reply as no longer wanted if the thread is still escalated.
+    """Settle the owed reply without a message if the thread is still escalated.
 
     Returns whether it was settled. Raises ClaimLost and ThreadNotFound.
     """
@@ -163,7 +163,7 @@ def reply(message: Message, claim: Claim, *, until_unlocked: bool = False) -> Me
 
     Returns None if no message was stored. Call this outside any transaction. A reply that fails
     here stays owed and is retried. `until_unlocked` is passed to `store_patiently`. Raises
-    ClaimLost, ThreadNotFound, and Unavailable if this machine lacks the resources to call a model.
+    ClaimLost and ThreadNotFound. Raises Unavailable if this machine cannot call a model.
     Specification: Endpoints, Threads and messages.
     """
     try:
@@ -202,8 +202,9 @@ def answer(message: Message, claim: Claim) -> Message | None:
 def finish(message: Message) -> Message | None:
     """Return the reply to a stored message, or None if there will be no reply.
 
-    Generates the reply if it is owed and no other process has claimed it. Otherwise waits for the
-    other process, without holding a connection. Raises Unavailable if that takes too long.
+    Generates the reply if it is owed and no other process has claimed it. If another process has
+    claimed it, waits for that process, without holding a connection. Raises Unavailable if that
+    takes too long.
     """
     deadline = time.monotonic() + settings.LLM_TIMEOUT + LONGER
     while time.monotonic() < deadline:

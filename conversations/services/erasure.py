@@ -2,8 +2,8 @@
 
 Erasing hides a conversation or a visitor in one short transaction. A worker later deletes the
 dependent rows in batches, so no transaction lasts long, however many rows there are. Deliveries
-stay in the log, but without their content. `entry`, an entry for the admin's log, is stored in the
-transaction that hides or deletes the row.
+stay in the log, but without their content. The optional `entry`, a row for the admin's log,
+is stored in the transaction that hides or deletes the erased row.
 """
 
 import time
@@ -30,10 +30,10 @@ from webhooks.models import Delivery, Endpoint
 from webhooks.payloads import Event
 from webhooks.services import erasure as deliveries
 
-BATCH = 1_000  # maximum number of messages or visitors deleted together
-TOGETHER = 100  # maximum number of conversations deleted together; most are short
-PAUSE = 0.02  # seconds between batches, so that others can write: SQLite has one writer at a time
-AGAIN = timedelta(days=1)  # until the next attempt, if the log still has a chatbot's deliveries
+BATCH = 1_000  # maximum number of messages or visitors deleted per batch
+TOGETHER = 100  # maximum number of conversations deleted per batch
+PAUSE = 0.02  # seconds to pause between batches, so that other writers can proceed
+AGAIN = timedelta(days=1)  # time until the next attempt if the log still has deliveries
 # The events that contain a lead's contact information
 OF_LEADS = (Event.NEW_LEAD.value, Event.CONVERSATION_ESCALATED.value)
 
@@ -104,8 +104,8 @@ def erase_lead(lead: Lead, *, entry: Model | None = None) -> bool:
 def purge() -> Iterator[None]:
     """Delete erased rows and the rows that depend on them. Yields after each batch.
 
-    Pauses between batches to let other writers proceed. It is safe to stop at any point, and to run
-    in several processes at the same time.
+    Pauses between batches to let other writers proceed. The purge can safely be stopped at any
+    point, and several processes can run it at the same time.
     """
     for step in _purge():
         yield step
@@ -188,8 +188,8 @@ def _delete_empty(threads: "QuerySet[Any]") -> None:
     """Delete threads whose dependent rows are gone, and keep the thread count correct."""
     with transaction.atomic():
         rows = threads.filter(erased_at__isnull=False).order_by("pk").select_for_update()
-        # These threads were subtracted when they were hidden, and a trigger subtracts every thread
-        # that is deleted. Add them back first, so that each is subtracted only once in total.
+        # These threads were subtracted from the count when they were hidden. Add them back first,
+        # because a trigger subtracts every deleted thread.
         for chatbot, number in Counter(rows.values_list("chatbot", flat=True)).items():
             ThreadCount.objects.filter(chatbot=chatbot).update(threads=F("threads") + number)
         threads.delete()
@@ -198,8 +198,8 @@ def _delete_empty(threads: "QuerySet[Any]") -> None:
 def _delete_chatbot(chatbot_id: UUID) -> Iterator[None]:
     """Delete a chatbot and everything that depends on it, in batches.
 
-    If the log still contains the chatbot's deliveries, or one of its threads is locked, the
-    chatbot's row stays and a later run tries again.
+    If one of its threads is locked or the log still contains its deliveries, the chatbot's row is
+    kept, and a later run tries again.
     """
     # Delete the endpoint first, so that pending deliveries are no longer sent.
     with disable_auditlog():  # the audit trail recorded the deletion when the chatbot was hidden

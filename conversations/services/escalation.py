@@ -1,6 +1,6 @@
-"""Hand a conversation to a human agent, and back to the AI.
+"""Hand conversations over to human agents, and return them to the AI.
 
-`visitor_message` calls `request` for a message that is the text of an escalating follow-up prompt.
+`visitor_message` calls `request` if a message is the text of an escalating follow-up prompt.
 `leads` calls it for a new lead if the lead settings require an escalation. The API calls `toggle`.
 
 Specification: States and transitions, Thread.escalated. Open points: escalated-event, system-type.
@@ -28,7 +28,7 @@ TEXTS = {
 
 
 def set_escalated(thread: Thread, *, escalated: bool, agent: User | None = None) -> Message:
-    """Set `escalated` on a locked thread, and append the system message with the bot's own text.
+    """Set `escalated` on a locked thread, and append a system message with the bot's text for it.
 
     `agent` is the person who takes the thread over, if any.
     """
@@ -77,9 +77,9 @@ def request(thread: Thread) -> Message | None:
 
 
 def toggle(thread_id: UUID, *, chatbot_id: UUID | None = None) -> tuple[Thread, Message]:
-    """Toggle `escalated`. Setting `escalated` counts as the visitor's own request.
+    """Toggle `escalated`. Escalating a thread counts as a request by its visitor.
 
-    Raises ThreadNotFound, including when the thread does not belong to the given chatbot.
+    Raises ThreadNotFound if the thread does not exist or belongs to a different chatbot.
     """
     with transaction.atomic():
         thread = lock_thread(thread_id, chatbot_id=chatbot_id)

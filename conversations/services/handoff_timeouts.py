@@ -1,4 +1,4 @@
-"""Remind staff of visitors who wait too long, and return idle conversations to the AI."""
+"""Remind staff about visitors who have waited too long. Return idle conversations to the AI."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -17,13 +17,14 @@ from conversations.access import ThreadNotFound, lock_thread
 from conversations.models import Thread
 from conversations.services import escalation
 
-BATCH = 1_000  # maximum number of threads that a run handles for each group of `_by_minutes`
+BATCH = 1_000  # maximum number of threads per run for each group that `_by_minutes` returns
 
 
 def remind() -> int:
-    """Email staff about visitors who have waited longer than the account allows, once per wait.
+    """Email staff about visitors who have waited longer than the account allows.
 
-    Reminders are sent only during the account's working hours. Returns the number of reminders.
+    At most one reminder is sent per wait, and only during the account's working hours. Returns the
+    number of reminders.
     """
     now = timezone.now()
     accounts = Account.objects.filter(remind_after_minutes__gt=0).values_list(
@@ -48,7 +49,8 @@ def remind() -> int:
 def return_silent() -> int:
     """Return answered conversations to the AI after `return_after_minutes` without activity.
 
-    The system message is the same as for any other return. Returns the number of conversations.
+    Each conversation gets the same system message as for any other return to the AI. Returns the
+    number of conversations that were returned.
     """
     now = timezone.now()
     accounts = Account.objects.filter(return_after_minutes__gt=0)
@@ -82,7 +84,7 @@ def _remind(thread_id: UUID) -> bool:
             return False
         if thread.reminded_at and thread.reminded_at >= thread.waiting_since:
             return False
-        # Not `save_changes`: a reminder is not activity, so the thread keeps its inbox position.
+        # Do not use `save_changes`, because it sets `updated_at`, and a reminder is not activity.
         Thread.objects.filter(pk=thread.pk).update(reminded_at=timezone.now())
         notifications.still_waiting(thread)
         return True
@@ -102,7 +104,7 @@ def _return(thread_id: UUID, *, silent_for: timedelta) -> bool:
 
 
 def _locked(thread_id: UUID) -> Thread | None:
-    """Lock a thread. Returns None if it is not open, was erased, or has an erased chatbot."""
+    """Lock a thread. Returns None if it is not open, or if it or its chatbot was erased."""
     try:
         thread = lock_thread(thread_id)
     except ThreadNotFound:

@@ -1,6 +1,6 @@
 """Record and count the outcomes of visitors' requests for a human agent.
 
-Call these functions, except `outcomes`, in a transaction that has locked the thread.
+Except for `outcomes`, call these functions in a transaction that has locked the thread.
 """
 
 from collections.abc import Sequence
@@ -45,18 +45,18 @@ def answered(thread: Thread) -> None:
 
 
 def resolved(thread: Thread) -> None:
-    """Record the time at which the thread was resolved, for its unresolved requests."""
+    """Record that the thread's unresolved requests are now resolved."""
     thread.handoffs.filter(resolved_at=None).update(resolved_at=timezone.now())
 
 
 def came_back(thread: Thread) -> None:
-    """Record that the visitor wrote again, for requests resolved in the last 7 days."""
+    """Record that the visitor wrote again within 7 days after a request was resolved."""
     lately = thread.handoffs.filter(resolved_at__gte=timezone.now() - COMES_BACK)
     lately.filter(came_back_at=None).update(came_back_at=timezone.now())
 
 
 def outcomes(since: datetime, chatbots: Sequence[UUID] | None) -> Outcomes:
-    """Count the outcomes of the newest requests since a given time. Costs one query.
+    """Count the outcomes of the newest requests since a given time. Runs one query.
 
     `chatbots` are the ids of the chatbots to count, or None for all.
     """

@@ -47,9 +47,9 @@ def append(
 ) -> Message:
     """Store a message at the thread's next position, and save the thread's counters.
 
-    `changes` are other columns of the thread to save, with their new values. A visitor's message
-    reopens a resolved thread (open point: resolved-thread). Call this in a transaction that has
-    locked the thread (`lock_thread`).
+    `changes` maps other columns of the thread to their new values. A visitor's message reopens a
+    resolved thread (open point: resolved-thread). Call this in a transaction that has locked the
+    thread (`lock_thread`).
     """
     if message_type == MessageType.USER_MESSAGE and thread.resolved:
         handoffs.came_back(thread)
@@ -67,7 +67,7 @@ def append(
 
 
 def counters(thread: Thread, message_type: MessageType, content: str) -> dict[str, Any]:
-    """Return the columns of the thread that its next message changes, with their new values."""
+    """Return new values for the thread's columns that change when a message is appended."""
     changes: dict[str, Any] = {"last_position": thread.last_position + 1}
     if message_type == MessageType.USER_MESSAGE:
         changes["unread_messages_count"] = thread.unread_messages_count + 1
@@ -113,7 +113,7 @@ def cut(records: list[dict[str, Any]], limit: int) -> tuple[list[dict[str, Any]]
 
 
 def heard(most: int) -> "QuerySet[Message, tuple[str, str]]":
-    """Select at most `most` messages before a given position, newest first.
+    """Select up to `most` messages before a given position, newest first.
 
     Leaves out system and fallback messages. Stops before the total length would exceed
     HISTORY_CHARACTERS.

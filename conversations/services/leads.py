@@ -20,8 +20,8 @@ CHATBOT = prepared(
 def change_contact(visitor: Visitor, contact: dict[str, str], *columns: str) -> None:
     """Save a locked visitor's new contact information, and other columns that the caller changed.
 
-    A blank value is stored for the visitor, and clears the value in the leads of all of the
-    visitor's threads, even if the bot no longer collects leads.
+    A blank value also clears the value in the leads of all of the visitor's threads, even if the
+    bot no longer collects leads.
     """
     for name, value in contact.items():
         setattr(visitor, name, value)

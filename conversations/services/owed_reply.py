@@ -1,13 +1,13 @@
 """Decide which process generates the reply to a visitor's message. Open point: reply-owed.
 
-A reply is owed as soon as its message is stored, and no longer owed once it is settled. The steps:
+A reply is owed from the time the visitor's message is stored until the reply is settled. The steps:
 
     record   the request that stores a message also claims the reply to it
     claim    a worker's dispatcher claims replies whose lease has expired
     release  a stopping worker releases the claims whose tasks have not begun
     confirm  the worker's task replaces the claim, so that a duplicate of the task does nothing
-    take     a repeated request claims the reply that the first request did not finish
-    settle   the reply or a draft has been stored, or no reply is wanted any longer
+    take     a repeated request claims the reply if the first request did not finish it
+    settle   nothing is owed anymore: the reply or a draft is stored, or no reply is wanted
 
 A process that generates a reply renews its lease until it settles the reply. If the process dies,
 the lease expires within seconds. A process that has lost its claim can no longer settle the reply.
@@ -30,9 +30,9 @@ from conversations.models import Message, OwedReply
 LEASE = timedelta(seconds=6)
 LEASED = Now() + LEASE
 RENEWED_EVERY = 1.5  # seconds between renewals of a claim
-AGAIN_AFTER = timedelta(seconds=1)  # how long to wait after a failure before a retry
-# Maximum number of attempts. Postponed attempts do not count; attempts during which the process
-# dies do. After that many, the bot's fallback message is sent, because the visitor's message may be
+AGAIN_AFTER = timedelta(seconds=1)  # how long to wait between a failure and the retry
+# Maximum number of attempts. An attempt counts if its process dies, but not if it is postponed.
+# After the last attempt, the bot's fallback message is sent, because the visitor's message may be
 # the cause of the failures.
 MOST_TRIES = 4
 
@@ -44,7 +44,7 @@ SETTLE = prepared_delete(
 
 
 class Claim(NamedTuple):
-    """A claim, which entitles its holder to generate and store one reply."""
+    """A claim: the right to generate and store one reply."""
 
     message_id: UUID
     token: UUID
@@ -52,7 +52,7 @@ class Claim(NamedTuple):
 
 
 def record(message: Message) -> Claim:
-    """Record that a message's reply is owed, and claim it, in the message's transaction."""
+    """Record and claim the reply owed to a message, in the transaction that stores the message."""
     claim = Claim(message.pk, new_id(), 1)
     owed = OwedReply(message=message, claim=claim.token, begun=claim.begun)
     insert(owed, claimed_until=LEASED)
@@ -94,7 +94,7 @@ def release(message_id: UUID, token: UUID) -> None:
 
 
 def confirm(message_id: UUID, token: UUID) -> Claim | None:
-    """Start a reply that a dispatcher claimed. Returns None if the claim was lost or used."""
+    """Confirm a dispatcher's claim. Returns None if the claim was lost or already used."""
     return _begin(OwedReply.objects.filter(pk=message_id, claim=token))
 
 
@@ -104,17 +104,20 @@ def take(message_id: UUID) -> Claim | None:
 
 
 def settle(claim: Claim) -> bool:
-    """Delete the owed reply, in the caller's transaction. Returns False if the claim was lost."""
+    """Delete an OwedReply in the caller's transaction. Returns False if the claim was lost."""
     return bool(SETTLE.run(message=claim.message_id, claim=claim.token))
 
 
 def retry_later(claim: Claim) -> None:
-    """Release the claim after a failure, so that the reply is retried after AGAIN_AFTER."""
+    """Release the claim after a failure. The reply is retried when AGAIN_AFTER has passed."""
     _held(claim).update(claimed_until=Now() + AGAIN_AFTER)
 
 
 def postpone(claim: Claim) -> None:
-    """Release the claim but do not count the attempt: the message is not to blame."""
+    """Release the claim without counting the attempt.
+
+    Call this if the failure cannot have been caused by the message.
+    """
     _held(claim).update(claimed_until=Now() + AGAIN_AFTER, begun=F("begun") - 1)
 
 
@@ -130,15 +133,18 @@ def _held(claim: Claim) -> QuerySet[OwedReply]:
 def _lapsed() -> QuerySet[OwedReply]:
     """Select replies whose lease has expired.
 
-    A lease that ends more than 2 * LEASE from now counts as expired, too: it shows that the clock
-    was set back.
+    A lease that ends more than 2 * LEASE from now also counts as expired, because it shows that the
+    clock was set back.
     """
     ended = Q(claimed_until__lt=Now()) | Q(claimed_until__gt=Now() + 2 * LEASE)
     return OwedReply.objects.filter(ended)
 
 
 def _begin(rows: QuerySet[OwedReply], **columns: str) -> Claim | None:
-    """Claim a row under a new token and count the attempt. Returns None if it was not free."""
+    """Claim the row in `rows` with a new token, and count the attempt.
+
+    Returns None if `rows` is empty.
+    """
     token = new_id()
     if not rows.update(claim=token, claimed_until=Now() + LEASE, begun=F("begun") + 1, **columns):
         return None

@@ -1,4 +1,4 @@
-"""Track which agents have a thread's page open, in a cache entry that each page's poll renews."""
+"""Track which agents have a thread's page open, in a cache entry that every poll renews."""
 
 import logging
 import time
@@ -9,7 +9,7 @@ from django.core.cache import cache
 from accounts.models import User
 from config.api.limits import CACHE_ERRORS
 
-HERE = 10  # seconds after a poll until the agent is considered gone
+HERE = 10  # seconds without a poll after which an agent is considered gone
 
 logger = logging.getLogger(__name__)
 

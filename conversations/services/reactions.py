@@ -13,7 +13,7 @@ COUNTERS = {"POSITIVE": "positive_count", "NEGATIVE": "negative_count"}
 
 
 def counter(reaction: str | None) -> str | None:
-    """Return the name of the thread's counter for a reaction, or None if there is none."""
+    """Return the name of the thread's counter for a reaction, or None if it is not counted."""
     return COUNTERS.get((reaction or "").upper())
 
 
@@ -31,7 +31,7 @@ def react(message: Message, reaction: str | None) -> Message:
         for name in changed:
             setattr(thread, name, getattr(thread, name) + steps[name])
         if changed:
-            update_columns(thread, changed)  # not activity: the thread keeps its list position
+            update_columns(thread, changed)  # a reaction does not count as activity
         save_changes(message, {"reaction": reaction})
     message.thread = thread
     return message

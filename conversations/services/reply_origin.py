@@ -1,8 +1,8 @@
 """Record the origin of an AI message, and rebuild its prompt byte for byte.
 
 A prompt is built from the bot's texts and from earlier messages of the thread. Versions of texts
-never change, and these messages are never edited. So the origin stores only which versions and
-how many messages were used.
+never change, and these messages are never edited. The origin therefore needs to store only which
+versions and how many messages were used.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ from conversations.services import history
 def record(message: Message, answer: Reply, briefing: Briefing) -> None:
     """Store the origin of a new AI message, in the message's transaction."""
     model = last_asked(answer)
-    # For a fallback message, the message's own reason already covers these failures.
+    # The `fallback_reason` of a fallback message already covers these failures.
     earlier = () if answer.failure else answer.failed
     instruction = briefing.instruction
     history_length = answer.turns_sent - 1 - bool(briefing.system)  # without the visitor's message

@@ -26,7 +26,7 @@ MOST_WORDS = 10
 WORD = re.compile(r"[^\W_]+")
 ACCENT = re.compile(r"[\u0300-\u036f]")
 
-# In names, addresses and tags, the last word of a query may be incomplete.
+# A search of names, email addresses or tags allows the last word to be incomplete (`begun`).
 SQLITE_MESSAGES = """
     SELECT said.thread_id, said.id
     FROM conversations_message_words AS entry
@@ -91,7 +91,7 @@ def union(messages: str, visitors: str, tags: str) -> str:
 
 SQLITE = union(SQLITE_MESSAGES, SQLITE_VISITORS, SQLITE_TAGS)
 POSTGRESQL = union(POSTGRESQL_MESSAGES, POSTGRESQL_VISITORS, POSTGRESQL_TAGS)
-# Makes PostgreSQL collect the ids first. Otherwise, it may scan all threads and test each one.
+# The array makes PostgreSQL collect the ids first. Otherwise, it might scan and test all threads.
 COLLECTED = {"sqlite": "{}", "postgresql": "SELECT unnest(ARRAY({}))"}
 TAGS = {"sqlite": SQLITE_TAGS, "postgresql": POSTGRESQL_TAGS}
 VISITORS = {"sqlite": SQLITE_VISITORS, "postgresql": POSTGRESQL_VISITORS}
@@ -107,7 +107,7 @@ class Hits:
 
 
 def find(text: str, chatbots: Sequence[UUID] | None) -> Hits:
-    """Find the newest messages, visitors and tags that contain all the words, in one query.
+    """Find the newest messages, visitors and tags that contain all words in `text`, with one query.
 
     `chatbots` are the ids of the chatbots that the user may see, or None for all.
     """
@@ -131,7 +131,7 @@ def find(text: str, chatbots: Sequence[UUID] | None) -> Hits:
 
 
 def tagged(rows: ThreadQuerySet, text: str, chatbots: Sequence[UUID] | None) -> ThreadQuerySet:
-    """Select the newest threads whose tags contain the words, at most NEWEST_KEPT of them."""
+    """Select up to NEWEST_KEPT of the newest threads whose tags contain the words."""
     return kept(rows, TAGS[connection.vendor], text, chatbots)
 
 
@@ -143,10 +143,10 @@ def named(rows: ThreadQuerySet, text: str, chatbots: Sequence[UUID] | None) -> T
 def with_initial(
     rows: ThreadQuerySet, text: str, chatbots: Sequence[UUID] | None
 ) -> ThreadQuerySet:
-    """Select the newest threads by a typed name that ends with an initial, such as "anna b".
+    """Select the newest threads whose visitor matches a name and an initial, such as "anna b".
 
-    The index cannot find the initial (see `query`), so it is looked for only in the names that
-    contain the other words.
+    The index cannot find initials (see `query`). It is used to find the visitors who match the
+    other words, and the names of these visitors are then searched for the initial.
     """
     words = words_of(text)
     if len(words) < 2 or len(words[-1]) >= SHORTEST_BEGINNING:
@@ -177,10 +177,10 @@ def words_of(text: str) -> list[str]:
 
 
 class Syntax(NamedTuple):
-    """A database's search syntax. Words are letters and digits, so they need no escaping."""
+    """A database's search syntax. Words consist of letters and digits, so they need no escaping."""
 
-    quote: str  # around a word; in FTS5, a quoted AND or OR is a word, not an operator
-    begun: str  # after a word that may be incomplete
+    quote: str  # surrounds a word; in FTS5, a quoted AND or OR is a word, not an operator
+    begun: str  # follows a word that may be incomplete
     scope: str  # prefix of the word that identifies a chatbot; no other word begins with it
     either: str
     both: str
@@ -193,10 +193,10 @@ SYNTAX = {
 
 
 def query(words: list[str], chatbots: Sequence[UUID] | None, *, begun: bool) -> str:
-    """Build a query for the words in these chatbots, in the database's own search syntax.
+    """Build a query for the words, limited to these chatbots, in the database's search syntax.
 
-    With `begun`, the last word may be incomplete, unless it is one or two ASCII characters long,
-    because too many names begin with such a short string.
+    With `begun`, the last word may be incomplete. This does not apply to words of one or two ASCII
+    characters, because too many names begin with them.
     """
     syntax = SYNTAX[connection.vendor]
     terms = [f"{syntax.quote}{word}{syntax.quote}" for word in words]

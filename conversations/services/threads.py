@@ -40,9 +40,10 @@ def welcome(chatbot_id: UUID, external_id: str | None, contact: dict[str, str]) 
 
 
 def create(chatbot_id: UUID, given: dict[str, Any]) -> Thread:
-    """Create a thread from a ThreadInput. May also capture a lead from the contact information.
+    """Create a thread from a ThreadInput.
 
-    Raises ChatbotNotFound if the chatbot has been erased since the caller opened it.
+    Also captures a lead if the lead settings and the contact information permit it. Raises
+    ChatbotNotFound if the chatbot has been erased since the caller opened it.
     """
     own = {
         name: given[name]
@@ -60,8 +61,8 @@ def create(chatbot_id: UUID, given: dict[str, Any]) -> Thread:
 def update(thread_id: UUID, changes: dict[str, Any], *, chatbot_id: UUID | None = None) -> Thread:
     """Change a thread and its visitor's contact information, as given by ThreadChanges or a form.
 
-    New contact information may create or update the lead. Raises ThreadNotFound, including when the
-    thread does not belong to the given chatbot.
+    New contact information may create or update the lead. Raises ThreadNotFound if the thread does
+    not exist or belongs to a different chatbot.
     """
     contact = contact_of(changes)
     own = {name: value for name, value in changes.items() if name not in CONTACT}
@@ -78,7 +79,7 @@ def update(thread_id: UUID, changes: dict[str, Any], *, chatbot_id: UUID | None 
                 own["anonymous"] = None  # the value is now derived from the contact information
         for name, value in own.items():
             setattr(thread, name, value)
-        if changes:  # otherwise, a request without changes would count as activity
+        if changes:  # a request without changes does not count as activity
             update_columns(thread, [*own, "updated_at"])
         if contact:
             leads.capture(thread)
@@ -86,7 +87,10 @@ def update(thread_id: UUID, changes: dict[str, Any], *, chatbot_id: UUID | None 
 
 
 def add_tag(thread_id: UUID, tag: str) -> bool:
-    """Add a tag to a thread. Returns False if MOST_TAGS are already set. Raises ThreadNotFound."""
+    """Add a tag to a thread. Raises ThreadNotFound.
+
+    Returns False if the thread would then have more than MOST_TAGS tags.
+    """
     with transaction.atomic():
         thread = lock_thread(thread_id)
         if tag in thread.tags:

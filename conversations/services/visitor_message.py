@@ -49,17 +49,17 @@ class Incoming(NamedTuple):
     messages_per_minute: int
     ai_replies_per_minute: int
     escalated: bool
-    escalates: bool  # the message is the text of an escalating follow-up prompt
+    escalates: bool  # whether the message is the text of an escalating follow-up prompt
     most_messages: int | None  # the bot's limit for one conversation
 
     @property
     def waits(self) -> bool:
-        """Return whether the AI is to reply, according to the thread's state when it was read."""
+        """Return whether the AI should reply, based on the state that `receive` read."""
         return not (self.escalated or self.escalates)
 
 
 def known_before() -> "QuerySet[Thread, tuple[Any, ...]]":
-    """Select the fields of Incoming except `content`, for a given thread and content."""
+    """Select all fields of Incoming except `content`, for a given thread and content."""
     plan, settings = "chatbot__account__plan__", "chatbot__generalsettings__"
     escalating = FollowUpPrompt.objects.filter(
         chatbot=OuterRef("chatbot"), esclate=True, button_message=Given("content", TextField())
@@ -90,7 +90,7 @@ COUNT_MESSAGE = prepared_update(
 
 @dataclass(frozen=True)
 class Sent:
-    """A visitor's message, the AI reply if there is one, and the thread's state afterwards."""
+    """A visitor's message, the AI reply if there is one, and the resulting state of the thread."""
 
     messages: list[Message]
     thread: Thread
@@ -107,9 +107,9 @@ def receive(chatbot_id: UUID, thread_id: UUID, content: str) -> Incoming:
 def send(incoming: Incoming, *, message_id: UUID | None = None) -> Sent:
     """Send a visitor's message, and wait for the AI reply.
 
-    With a `message_id`, the call can be repeated after a process has died, and nothing is done
-    twice. If it raises TooManyRequests, MessagesLimitReached or Refused, nothing is stored or
-    counted. Raises Unavailable if the message is stored but the reply has to wait, and
+    With a `message_id`, a caller can safely repeat the call after the process that handled it has
+    died. If the call raises TooManyRequests, MessagesLimitReached or Refused, nothing is stored or
+    counted. Raises Unavailable if the message is stored but the reply is delayed, and
     ThreadNotFound if the thread was erased in the meantime.
     """
     begun = find(incoming, message_id)
@@ -128,8 +128,8 @@ def send(incoming: Incoming, *, message_id: UUID | None = None) -> Sent:
             if claim is None:  # a human agent answers in this thread
                 give_back()
                 return Sent([message], message.thread)
-            # If `waits` is false, the thread has returned to the AI since `receive` read its state,
-            # and no place to wait for the reply has been reserved yet.
+            # `waits` is false here if the thread was returned to the AI after `receive` read its
+            # state. In that case, no place has been reserved for the reply yet.
             with nullcontext() if waits else late_place(incoming):
                 return exchange(message, ai_reply.answer(message, claim))
     except IntegrityError:  # this process was suspended, and a retry stored the message
@@ -140,7 +140,7 @@ def send(incoming: Incoming, *, message_id: UUID | None = None) -> Sent:
 
 
 def find(incoming: Incoming, message_id: UUID | None) -> Message | None:
-    """Find the message that an earlier request with the same id stored, if any."""
+    """Return the message that an earlier request stored under this id, or None."""
     if message_id is None:
         return None
     return Message.objects.filter(thread=incoming.thread_id, pk=message_id).first()
@@ -160,7 +160,7 @@ def late_place(incoming: Incoming) -> Iterator[None]:
     """Reserve a place among the requests that wait for models, after the message has been stored.
 
     Raises Unavailable. TooManyRequests would be wrong here: it tells the caller that nothing was
-    stored, so the caller would send the message again with another id.
+    stored, so the caller would send the message again with a different id.
     """
     try:
         with limits.places.one(incoming.account_id):
@@ -173,8 +173,8 @@ def store(incoming: Incoming, message_id: UUID) -> tuple[Message, Claim | None]:
     """Store a message, its event and its owed reply in one transaction.
 
     The claim is None if the thread is escalated, or if this message escalates it. The monthly
-    quota's row is locked last. Raises ThreadNotFound, MessagesLimitReached, and, if the
-    conversation has reached its message limit, Refused.
+    quota's row is locked last. Raises ThreadNotFound and MessagesLimitReached. Raises Refused if
+    the conversation has reached its message limit.
     """
     with transaction.atomic():
         thread = lock_thread(incoming.thread_id)
@@ -196,7 +196,7 @@ def store(incoming: Incoming, message_id: UUID) -> tuple[Message, Claim | None]:
 
 
 def exchange(message: Message, reply: Message | None) -> Sent:
-    """Return a message with its reply, if any, and the thread's state afterwards."""
+    """Return a message with its reply, if any, and the resulting state of the thread."""
     if reply:
         return Sent([message, reply], reply.thread)
     return Sent([message], read_thread(message.thread_id))

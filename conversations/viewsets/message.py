@@ -25,7 +25,7 @@ from conversations.services.visitor_message import Sent
 
 CHATBOT, THREAD, BEFORE = (Given(name, UUIDField()) for name in ("chatbot", "thread", "before"))
 STATE = Reading(ThreadState)
-# Does not join the thread, which has been read already.
+# PAGE does not join the thread table, because STATE has already checked the thread.
 PAGE = Reading(
     MessageRecord,
     lambda rows, limit, older: history.page(

@@ -29,7 +29,7 @@ from conversations.services import escalation, threads
 
 THREAD = Given("thread", UUIDField())
 DETAILS = Reading(ThreadDetails, lambda threads: threads.filter(pk=THREAD))
-# PAGE with offset 0 would read the same rows, but PostgreSQL plans this statement faster.
+# PAGE with an offset of 0 would read the same rows, but PostgreSQL plans FIRST_PAGE faster.
 FIRST_PAGE = Reading(OwnRecord, lambda threads: page(threads.latest_first()))
 PAGE = Reading(OwnRecord, ThreadQuerySet.of_page)
 PAGE_FROM_END = Reading(OwnRecord, partial(ThreadQuerySet.of_page, backwards=True))
@@ -43,7 +43,7 @@ class ThreadViewSet(ChatbotViewSet):
     needs_active = frozenset({"create"})
 
     def record(self, thread: Thread) -> dict[str, Any]:
-        """Return the record of a thread that this request has stored. Raises ChatbotNotFound.
+        """Return the record of a thread that this request has just stored. Raises ChatbotNotFound.
 
         The thread is not read again, because another request may have changed it since the commit.
         """
@@ -69,10 +69,10 @@ class ThreadViewSet(ChatbotViewSet):
         """List the chatbot's threads, latest activity first."""
         total, shared = overview(self.chatbot.pk, SharedRecord.paths())
         limit, offset = query["limit"], (query["page"] - 1) * query["limit"]
-        after = total - offset  # the number of threads on the page and after it
+        after = total - offset  # number of threads on this page and all later pages
         if after <= 0:
             found = []
-        elif after < offset:  # counting from the end skips fewer threads
+        elif after < offset:  # reading from the end skips fewer threads
             own = min(limit, after)
             found = self.read(PAGE_FROM_END, limit=own, offset=after - own)
         else:

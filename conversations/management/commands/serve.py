@@ -1,4 +1,4 @@
-"""Run the web server and a worker in the foreground, or only one of them, as a container does."""
+"""Run the web server, a worker, or both in the foreground."""
 
 import logging
 import os
@@ -25,7 +25,7 @@ from conversations import demo
 KEY_LABEL = "make run"
 PARTS = {"web": processes.web_command, "worker": processes.worker_command}
 LOOK = 0.1  # seconds between checks that the processes are running
-RESTART_AFTER = 1.0  # minimum seconds between two starts of a worker that keeps exiting
+RESTART_AFTER = 1.0  # minimum number of seconds between two starts of the worker
 
 
 logger = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 class Command(BaseCommand):
     """Runs `serve`, `serve web` and `serve worker`."""
 
-    help = "Migrate the database and run web and worker, or run only one of them."
+    help = "Migrate the database and run the web server and a worker, or run only one of the two."
     requires_system_checks = CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -62,8 +62,8 @@ class Command(BaseCommand):
     def become(self, part: str) -> None:
         """Replace this process with the web server or a worker.
 
-        A machine-bound installation (without PostgreSQL or without Redis) may have only one web
-        process. That process therefore holds a lock.
+        A machine-bound installation, which lacks PostgreSQL or Redis, must not run more than one
+        web process, so that process holds a lock.
         """
         if settings.MACHINE_BOUND and part == "web":  # the worker takes its own lock
             self.lock = processes.hold(part)
@@ -82,7 +82,7 @@ class Command(BaseCommand):
         """Migrate the database, then run the web server and a worker until told to stop."""
         lock = processes.hold("web")
         family = Family()
-        # Handle SIGINT explicitly, because background processes of shell scripts ignore it.
+        # Handle SIGINT explicitly: processes that a script starts in the background ignore it.
         for ending in STOPS:
             if ending != signal.SIGHUP or not UNDER_NOHUP:
                 signal.signal(ending, signal.default_int_handler)
@@ -91,13 +91,13 @@ class Command(BaseCommand):
             for part, command in PARTS.items():
                 family.start(part, command())
             if not processes.wait_until(lambda: self.web_answers(family), 30):
-                self.stderr.write("web is not ready yet; these will be its URL and key:")
+                self.stderr.write("The web server is not ready. These will be its URLs and key:")
             self.welcome(key, password)
             self.watch(family)
         except KeyboardInterrupt:
             self.stdout.write("Stopping.")
         finally:
-            for ending in STOPS:  # so that `stop` is not interrupted
+            for ending in STOPS:  # prevent signals from interrupting `stop`
                 signal.signal(ending, signal.SIG_IGN)
             family.stop()
             lock.close()
@@ -105,8 +105,8 @@ class Command(BaseCommand):
     def prepare(self) -> tuple[str | None, str | None]:
         """Migrate the database and collect the static files.
 
-        The first start in embedded mode also seeds the demo data. Returns the new API key and the
-        new admin password, or None for one that was not created.
+        The first start in embedded mode also creates the demo data. Returns the new API key and the
+        new admin password. Each is None if it was not created.
         """
         if settings.METRICS_PORT == settings.PORT:
             raise CannotStart("PORT and METRICS_PORT are the same: change METRICS_PORT")

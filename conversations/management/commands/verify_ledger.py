@@ -25,7 +25,7 @@ class Command(RecordCommand):
 
     help = (
         "Check messages, events, deliveries and attempts against each other. Prints the number of "
-        "gaps of each kind and the ids of some; exits with status 1 if there is a gap."
+        "gaps of each kind and some of their ids. Exits with status 1 if there is a gap."
     )
 
     def arguments(self, parser: CommandParser) -> None:
@@ -47,7 +47,7 @@ class Command(RecordCommand):
             ):
                 pass
         except KeyboardInterrupt:
-            raise CommandError("stopped; the rest was not checked") from None
+            raise CommandError("stopped; the remaining rows were not checked") from None
         return {
             "gaps": sum(gaps.count for gaps in self.found.values()),
             "kinds": {
@@ -62,7 +62,7 @@ class Command(RecordCommand):
             sys.exit(1)
 
     def show(self, record: Mapping[str, Any], *, as_json: bool) -> None:
-        """Print the record as JSON, or a line for each kind of gap."""
+        """Print the record as JSON, or print one line for each kind of gap that was found."""
         if as_json:
             super().show(record, as_json=True)
             return
