@@ -1,4 +1,4 @@
-"""Build the URLs of the admin's routes, with the ids of one account's rows."""
+"""Build the URLs of the admin's routes, using the ids of one account's rows."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def routes(found: list[Any]) -> Iterator[tuple[str | None, set[str]]]:
 
 
 def arguments(name: str, held: set[str], tenant: Tenant) -> list[dict[str, Any]]:
-    """Return the arguments for a route that opens a tenant's rows, one dict for each row.
+    """Return a route's URL arguments for a tenant, as one dict per URL.
 
     If the tenant has no row of the route's model, any row of that model is used.
     Asserts that the route's parameters are known.
@@ -54,12 +54,12 @@ def arguments(name: str, held: set[str], tenant: Tenant) -> list[dict[str, Any]]
 
 
 def addresses(tenant: Tenant) -> Iterator[str]:
-    """Yield the addresses of all named admin routes except LEAVES, with the ids of a tenant's rows.
+    """Yield the addresses of all named admin routes except those in LEAVES, using a tenant's ids.
 
-    Asserts that every route without a name is a known one.
+    Asserts that every route without a name is known.
     """
     for name, held in routes(admin.site.get_urls()):
-        if name is None:  # Django's legacy page addresses and the catch-all route
+        if name is None:  # Django's legacy change-page URLs and the catch-all route
             assert held in ({"object_id"}, {"url"}), f"unknown route: {held}"
             continue
         if name not in LEAVES:
@@ -70,7 +70,7 @@ def addresses(tenant: Tenant) -> Iterator[str]:
 def opened(
     client: Client, tenant: Tenant, *, under: str = "/admin/", only: str = ""
 ) -> Iterator[tuple[str, HttpResponse]]:
-    """Open admin pages, and yield the address and response of each route's first HTML page.
+    """Open admin pages. Yields the first HTML page of each route as (address, response).
 
     Only addresses that begin with `under` and match the regular expression `only` are opened.
     """

@@ -25,7 +25,7 @@ def copies(row: Model, number: int = OFFERED, **columns: str) -> list[Any]:
 
 
 def select(client: Client, address: str, name: str) -> tuple[str, dict[str, bool]]:
-    """Return a select's opening tag, and whether each option is selected, by the option's value."""
+    """Return a select's opening tag, and a dict that maps each option to whether it is selected."""
     found = re.search(
         rf'(<select name="{name}"[^>]*>)(.*?)</select>', client.get(address).text, re.S
     )

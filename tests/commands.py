@@ -17,7 +17,7 @@ def run(name: str, *words: UUID | str) -> str:
 
 
 def record(name: str, *words: UUID | str) -> Any:
-    """Run a command with --json. Returns the record, which must be its only output line."""
+    """Run a command with --json. Returns the record, which must be the only line of output."""
     output = run(name, *words, "--json")
     assert output.count("\n") == 1
     return json.loads(output)

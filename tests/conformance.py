@@ -8,7 +8,7 @@ open. The rules come from docs/specification-index.toml, and the choices from th
 docs/open-points.md (the ledger). The tests are not run: their source files are searched for
 markers. A marker on a test's module, class or function names what the test proves. If a marker
 names a heading that has rules, the test's file is listed under the heading, but the test does not
-count as a proof of any single rule.
+count as proof of any of its rules.
 """
 
 import argparse
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 MARKER = "proves"
 ROW = re.compile(r"^\| (?P<id>[a-z-]+) \| (?P<open>.+?) \| (?P<does>.+) \| (?P<where>.+?) \|$")
 PLACE = re.compile(r"`([\w./-]+\.\w+)` `([\w.]+)`")
-CHOICES = "## Additions"  # the heading after the ledger's tables of choices
+CHOICES = "## Additions"  # in the ledger, the heading that follows the tables of choices
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule under a heading. A heading that lists no rules gets one, with the heading's name."""
+    """A rule under a heading. A heading without rules gets a single rule with the same name."""
 
     id: str
     text: str
@@ -86,7 +86,7 @@ def read_ledger(path: Path) -> dict[str, Choice]:
 
 
 def collect(folder: Path) -> Iterator[Proof]:
-    """Find every test below a folder. Yields each test with the rules that it proves."""
+    """Find all tests below a folder. Yields each test with the rules that it proves."""
     for path in sorted(folder.rglob("test_*.py")):
         module = ast.parse(path.read_text(), filename=str(path))
         known = {name: _named([value]) for name, value in _assignments(module)}
@@ -119,7 +119,7 @@ def _tests(
 
 
 def _named(expressions: Iterable[ast.expr]) -> frozenset[str]:
-    """Collect the strings passed to the marker, however deeply its calls are nested."""
+    """Collect the strings passed to the marker. Its calls may be nested in other expressions."""
     return frozenset(
         argument.value
         for expression in expressions
@@ -152,7 +152,7 @@ def faults(
 
 
 def page(headings: tuple[Heading, ...], ledger: dict[str, Choice], proofs: list[Proof]) -> str:
-    """Return the text of the page: each heading with its rules, their tests, and the choices."""
+    """Return the text of the page: each heading's rules, their tests, and the service's choices."""
     lines = [
         "# Conformance",
         "",

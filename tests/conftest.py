@@ -32,8 +32,8 @@ from tests.servers.receiver import Receiver
 
 pytest_plugins = ["tests.groups"]
 
-# The path prefixes of the files that take longest, mostly because they start processes. Files that
-# keep a core busy alternate with files that mostly wait, so that both kinds run at the same time.
+# Path prefixes of the test files that take the longest, mostly because they start processes.
+# CPU-bound files alternate with files that mostly wait, so that both kinds run at the same time.
 LONGEST = (
     *("tests/faults/test_worker", "tests/bench/", "tests/faults/test_stop", "tests/browser/"),
     *("tests/faults/test_locked_rows", "tests/service/", "tests/accounts/admin/test_scope"),
@@ -50,8 +50,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "slow: runs only with -m slow, because it takes several seconds",
     ):
         config.addinivalue_line("markers", marker)
-    PasswordHasher.iterations = 1_000  # in this process; servers under test use the real number
-    admin.autodiscover()  # otherwise, the first request would load the admin's pages
+    PasswordHasher.iterations = 1_000  # makes tests faster; servers under test use the real number
+    admin.autodiscover()  # so that no test's first request has to load the admin's pages
     logging.raiseExceptions = False  # pytest may close a stream before the last line is logged
     give_time(settings.DATABASES["default"], settings.CACHES["default"])
     # Disable the timeout for idle transactions, because a test's transaction stays open as long as
@@ -65,7 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """For `-n auto`, use one more process than there are cores, because many tests mostly wait."""
+    """For `-n auto`, run one more process than there are cores, because many tests mostly wait."""
     return (os.cpu_count() or 1) + 1 if config.option.numprocesses == "auto" else None
 
 
@@ -87,7 +87,7 @@ def pytest_collection_finish() -> None:
 
 
 class Api:
-    """A client that calls the API with JSON bodies and, if it has one, its API key."""
+    """A client that calls the API with JSON bodies and with its API key, if it has one."""
 
     def __init__(self, key: str | None) -> None:
         self.key = key
@@ -190,7 +190,7 @@ def stranger(db: None) -> Api:
 
 @pytest.fixture
 def bystander(chatbot: Chatbot) -> Api:
-    """A caller that is a member of the chatbot's account but was added to no chatbot."""
+    """A member of the chatbot's account who has not been added to any chatbot."""
     return caller(MembershipFactory(account=chatbot.account).user)
 
 

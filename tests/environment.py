@@ -1,6 +1,6 @@
 """Choose the database and cache for the tests, before Django reads its settings.
 
-The tests use the servers that TEST_DATABASE_URL and TEST_REDIS_URL name or, if neither is set, the
+The tests use the servers at TEST_DATABASE_URL and TEST_REDIS_URL. If neither is set, they use the
 embedded default: SQLite, without Redis. The variables that this module sets override the
 developer's environment and .env.
 """
@@ -15,7 +15,7 @@ database, cache = os.environ.get("TEST_DATABASE_URL", ""), os.environ.get("TEST_
 if bool(database) != bool(cache):
     raise SystemExit("set both TEST_DATABASE_URL and TEST_REDIS_URL, or neither")
 
-if "TEST_STATE_DIR" not in os.environ:  # in the first process; parallel workers inherit it
+if "TEST_STATE_DIR" not in os.environ:  # parallel workers inherit the variables below
     os.environ["TEST_STATE_DIR"] = tempfile.mkdtemp(prefix="chatbots-test-")
     os.environ["TEST_ENCRYPTION_KEY"] = Fernet.generate_key().decode()
     os.environ["TEST_RUN"] = Path(os.environ["TEST_STATE_DIR"]).name

@@ -1,9 +1,9 @@
 """Skip or fail tests that need a missing tool, and report how many were skipped for each tool.
 
-This is a pytest plugin, which conftest.py lists in `pytest_plugins`. A test that calls
-`needs("chromium")` gets the path of the tool. On a machine without the tool, such tests are
-skipped, and the last lines of the run name the tool. With REQUIRE_ALL_GROUPS=1, as in CI, these
-tests fail instead.
+This is a pytest plugin, which conftest.py lists in `pytest_plugins`. A test gets the path of a tool
+by calling `needs`, for example `needs("chromium")`. If the tool is missing, the test is skipped,
+and a summary at the end of the run names the tool. With REQUIRE_ALL_GROUPS=1, which is set in CI,
+the test fails instead.
 """
 
 import os
@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-# The commands that provide each tool, best first. The headless shell is the same browser without
-# the user interface, which would take more than a third of the CPU time.
+# The commands that provide each tool, in order of preference. `chromium-headless-shell` is first
+# because it has no user interface, which would use more than a third of the CPU time.
 TOOLS = {
     "chromium": ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"),
     "node": ("node", "nodejs"),
@@ -26,7 +26,7 @@ REASON = re.compile(r"needs (\S+), which is not on this machine")
 
 
 def needs(tool: str) -> str:
-    """Return a tool's path. If there is none, skip or fail the calling test, fixture or module."""
+    """Return a tool's path. If the tool is missing, skip or fail the calling test or module."""
     for command in TOOLS.get(tool, (tool,)):
         if path := shutil.which(command):
             return path

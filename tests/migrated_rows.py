@@ -1,8 +1,8 @@
 """Empty the tables after tests that commit, and restore the rows that migrations create.
 
 Django's post_migrate signal recreates content types and permissions, but not the project's rows:
-groups, plans and the built-in model. Copying all rows back restores everything, and is much faster
-than sending the signal.
+groups, plans and the built-in model. Inserting a copy of all rows restores everything, and is much
+faster than sending the signal.
 """
 
 from collections.abc import Iterable
@@ -12,9 +12,9 @@ from django.core.management.commands import flush
 from django.core.management.sql import sql_flush
 from django.db import connection, transaction
 
-Rows = dict[str, tuple[list[str], list[tuple[Any, ...]]]]  # columns and rows, by table
+Rows = dict[str, tuple[list[str], list[tuple[Any, ...]]]]  # columns and rows, keyed by table
 
-LARGE = 1 << 20  # bytes; if any table is larger, all tables are truncated
+LARGE = 1 << 20  # in bytes; if any table is larger, all tables are truncated
 
 
 def all_tables() -> list[str]:
@@ -22,7 +22,7 @@ def all_tables() -> list[str]:
 
 
 def read(tables: Iterable[str]) -> Rows:
-    """Read all rows of these tables."""
+    """Read all rows of the given tables. The result leaves out empty tables."""
     found: Rows = {}
     with connection.cursor() as cursor:
         for table in tables:
@@ -44,7 +44,7 @@ def write(tables: Rows) -> None:
 
 
 def filled() -> dict[str, bool]:
-    """Return the PostgreSQL tables that have rows, and whether each is large."""
+    """Return the PostgreSQL tables that have rows, and whether each one is larger than LARGE."""
     quote = connection.ops.quote_name
     asked = (
         f"SELECT '{table}', pg_relation_size('{quote(table)}') > {LARGE} "
@@ -57,15 +57,15 @@ def filled() -> dict[str, bool]:
 
 
 def keep() -> None:
-    """Read the rows of a new database, and restore them after each flush."""
+    """Read the rows of a new database, and make each flush restore them."""
     kept = read(all_tables())
 
     def statements(style: Any, *_: object, **options: Any) -> list[str]:
         """Return the statements that empty the tables.
 
-        On PostgreSQL, DELETE is used if no table is large, and only for tables that have changed: a
-        test usually leaves few rows. TRUNCATE would be slower, because it creates new files for all
-        tables and indexes, and waits until they are on disk.
+        A test usually leaves few rows. On PostgreSQL, if no table is large, DELETE therefore
+        empties only the tables that have changed. TRUNCATE would be slower, because it creates
+        new files for all tables and indexes, and waits until they are on disk.
         """
         if connection.vendor == "postgresql" and not any((found := filled()).values()):
             now = read(kept)

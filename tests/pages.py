@@ -1,4 +1,4 @@
-"""Read the form fields of a page as a browser would send them, and submit forms."""
+"""Read the form fields of a page, and submit its forms as a browser does."""
 
 from html.parser import HTMLParser
 from typing import Any
@@ -10,8 +10,8 @@ from django.test import Client
 class Fields(HTMLParser):
     """Collects the names and values of fields.
 
-    Submit buttons, unchecked boxes and the fields of a formset's empty form (`__prefix__`) are left
-    out.
+    It leaves out submit buttons, unchecked boxes, and the empty form of a formset, whose fields are
+    named `__prefix__`.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Fields(HTMLParser):
         if tag == "select":
             self.select = None
         elif tag == "textarea":
-            # As browsers do, drop the line break that HTML allows before a textarea's text.
+            # Browsers drop a line break at the beginning of a textarea.
             if self.textarea:
                 self.values[self.textarea] = self.values[self.textarea].removeprefix("\n")
             self.textarea = None
@@ -59,7 +59,7 @@ class Fields(HTMLParser):
 def fields_of(page: HttpResponse) -> dict[str, Any]:
     """Return the fields of all forms on a page, without the CSRF token.
 
-    A name that occurs several times has a list of values.
+    If several fields have the same name, the value for that name is a list.
     """
     parser = Fields()
     parser.feed(page.content.decode())
@@ -67,7 +67,7 @@ def fields_of(page: HttpResponse) -> dict[str, Any]:
 
 
 def submit(client: Client, address: str, **changes: Any) -> HttpResponse:
-    """Open a page, change some fields, and submit its form. Asserts that the page opens."""
+    """Open a page, assert that its status is 200, change some fields, and submit its form."""
     page = client.get(address)
     assert page.status_code == 200, page.content[-500:]
     return client.post(address, fields_of(page) | changes)

@@ -1,17 +1,17 @@
-"""Long timeouts, because a delay on a busy machine is not a fault of the code under test."""
+"""Set long timeouts, so that tests do not fail only because the machine is busy."""
 
 import os
 from typing import Any
 
-PATIENCE = 180.0  # seconds to wait for a lock, a connection or Redis
+PATIENCE = 180.0  # timeout for locks, connections and Redis, in seconds
 
 
 def give_time(database: dict[str, Any], cache: dict[str, Any]) -> None:
     """Set long timeouts for locks, connections and the test Redis.
 
     On a busy machine, the shorter production timeouts could expire. Requests would then get a 503,
-    or rate limits would fail open. A cache at another address, such as one that a test kills, keeps
-    its timeouts.
+    or rate limits would fail open. Other caches, such as a Redis server that a test kills, keep
+    their own timeouts.
     """
     if pool := database["OPTIONS"].get("pool"):
         pool["timeout"] = PATIENCE

@@ -24,7 +24,7 @@ END = {
 
 @contextmanager
 def refusing(model: type[Model]) -> Iterator[None]:
-    """Reject new rows of a model within the block, using a trigger that raises an error."""
+    """Within the block, make the database raise an error for each new row of a model."""
     with connection.cursor() as cursor:
         cursor.execute(BEGIN[connection.vendor].format(table=model._meta.db_table))
         try:

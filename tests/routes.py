@@ -1,6 +1,6 @@
-"""Record which of the project's own files a call enters, and in which order.
+"""Record the project files whose code a call runs, in order of execution.
 
-Files in config/database are left out, because every database statement passes through them.
+Files in config/database are left out, because every database statement runs code from them.
 """
 
 import sys
@@ -17,7 +17,7 @@ MECHANISM = f"{ROOT / 'config' / 'database'}/"
 
 @dataclass
 class Route:
-    """The project's files that a call entered, in order. A file may occur several times."""
+    """The project's files in the order in which a call entered them. A file may be repeated."""
 
     stops: list[str] = field(default_factory=list)
 
@@ -28,13 +28,13 @@ class Route:
 
     @property
     def moves(self) -> int:
-        """The number of moves from one file to another."""
+        """The number of times that the call moved from one file to another."""
         return max(0, len(self.stops) - 1)
 
 
 @contextmanager
 def followed() -> Iterator[Route]:
-    """Record the files that this thread's calls enter within the block."""
+    """Record the files that this thread enters within the block."""
     route = Route()
 
     def note(frame: FrameType, event: str, _: object) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 @contextmanager
 def without_threads() -> Iterator[None]:
-    """Make every attempt to start a thread fail within the block."""
+    """Raise RuntimeError whenever a thread is started within the block."""
 
     def start(self: threading.Thread) -> NoReturn:
         raise RuntimeError("can't start new thread")

@@ -1,7 +1,7 @@
 """Record the SQL statements that reach the database.
 
-On PostgreSQL, the statements are read from the message trace of its client library, libpq; on
-SQLite, they come from a trace callback. Unlike Django's query log, this also records prepared
+On PostgreSQL, the statements are read from a trace that the client library, libpq, writes. On
+SQLite, they are passed to a trace callback. Unlike Django's query log, this also records prepared
 statements, which bypass Django's cursor.
 """
 
@@ -14,19 +14,19 @@ from django.db import connection
 
 # Statements that control transactions are not counted, because a test runs inside a transaction.
 CONTROL = re.compile(r'\s*"?(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE)\b', re.IGNORECASE)
-INSIDE = re.compile("-- ")  # in SQLite's trace, the start of a statement that FTS5 runs internally
+INSIDE = re.compile("-- ")  # prefix of FTS5's internal statements in SQLite's trace
 EMPTY = ' ""'  # a query that only checks whether the server still responds
 
-# Make PostgreSQL plan with indexes until the transaction ends, whatever its statistics say.
-# READ_IN_ORDER is for queries whose order an index provides in full. For other queries, it would
-# penalize all plans equally, so the statistics would decide again.
+# These make PostgreSQL prefer indexes until the end of the transaction, regardless of its
+# statistics. Use READ_IN_ORDER only if an index provides the query's whole order. Otherwise, it
+# would penalize all plans equally, so that the statistics would decide after all.
 USE_INDEXES = "SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off"
 READ_IN_ORDER = USE_INDEXES + "; SET LOCAL enable_incremental_sort = off"
 
 
 @contextmanager
 def counted() -> Iterator[list[str]]:
-    """Record the statements of this thread's connection. The list is complete after the block.
+    """Record the statements of this thread's connection. Read the list only after the block.
 
     On PostgreSQL, the block must run inside a transaction, so that the connection stays the same.
     """
@@ -53,8 +53,8 @@ def sent_by_libpq(recorded: list[str]) -> Iterator[None]:
 
 
 def statements_of(log: Iterable[str]) -> Iterator[str]:
-    """Yield the statements in libpq's message trace."""
-    texts: dict[str, str] = {}  # the SQL of each prepared statement, by its name
+    """Yield the statements in a trace that libpq has written."""
+    texts: dict[str, str] = {}  # the SQL of prepared statements, keyed by name
     bound = ""
     for line in log:
         _, side, _, message, content, *_ = [*line.rstrip("\n").split("\t"), *[""] * 4]
@@ -75,10 +75,10 @@ def statements_of(log: Iterable[str]) -> Iterator[str]:
 def started_by_sqlite(recorded: list[str]) -> Iterator[None]:
     """Record each statement that SQLite starts.
 
-    SQLite also reports each step of a trigger, with the text of the statement that fired it. So
-    that these steps are not recorded, a statement that is run twice in a row with the same values
-    counts only once. The internal statements of the full-text index, which SQLite reports as
-    comments, are not recorded either.
+    SQLite also reports each step of a trigger, with the text of the statement that fired the
+    trigger. To leave out these steps, ignore a statement that has the same text and values as the
+    one before it. As a result, a statement that really runs twice in a row is recorded only once.
+    The full-text index's internal statements, which SQLite reports as comments, are also left out.
     """
     database = connection.connection
 

@@ -1,7 +1,7 @@
 """Search the packages for static files only once, instead of once for each test client.
 
-The service creates its middleware only once. Each test client creates new middleware, whose search
-for static files takes longer than most requests.
+The service creates its middleware once, but each test client creates new middleware. The search for
+static files takes longer than most requests.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""The rules and the tests that prove them are read from files and checked for gaps."""
+"""The rules, and the tests that prove them, are read from files and checked for gaps."""
 
 from pathlib import Path
 from textwrap import dedent

@@ -21,7 +21,7 @@ def bare(folder: Path, **environment: str) -> dict[str, str]:
 def run(folder: Path, script: str) -> str:
     """Run Python code with the settings of a bare environment, and return what it prints.
 
-    The code runs in a process of its own. Asserts that it succeeds.
+    The code runs in a separate process. Asserts that it succeeds.
     """
     done = subprocess.run(
         [sys.executable, "-c", script],

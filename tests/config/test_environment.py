@@ -67,7 +67,7 @@ def test_a_period_may_be_off() -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "0", "-1", "31536001", "nan", "inf", "1h", "1,5"])
 def test_an_invalid_period_is_rejected(text: str) -> None:
-    with pytest.raises(EnvError, match="expected seconds"):
+    with pytest.raises(EnvError, match="expected a number of seconds"):
         environment.period(text)
 
 

@@ -99,7 +99,7 @@ def test_gauges_of_live_processes_stay(
         raise PermissionError
 
     if another_user:
-        monkeypatch.setattr(os, "kill", forbidden)  # root may send a signal to any process
+        monkeypatch.setattr(os, "kill", forbidden)  # faked, because root may signal any process
     file = tmp_path / f"gauge_livesum_{os.getpid()}.db"
     file.touch()
     metrics.forget_dead(tmp_path)

@@ -1,4 +1,4 @@
-"""The client's address with and without trusted proxies, and the handling of malformed requests."""
+"""The client's address with and without trusted proxies, and malformed requests."""
 
 import ipaddress
 from typing import Any

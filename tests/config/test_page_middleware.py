@@ -100,5 +100,5 @@ def test_a_nul_in_the_url_of_a_page_is_a_bad_request(db: None, path: str) -> Non
 
 @pytest.mark.parametrize("path", ["/admin/", "/admin/login/", "/invitation"])
 def test_a_nul_in_the_session_cookie_is_a_bad_request(db: None, path: str) -> None:
-    cookie = {"Cookie": r'sessionid="\000abcdefgh"'}  # an octal escape, which Django decodes
+    cookie = {"Cookie": r'sessionid="\000abcdefgh"'}  # Django decodes the octal escape
     assert Client().get(path, headers=cookie).status_code == 400

@@ -20,8 +20,8 @@ from tests.servers.raw import Raw, as_json
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.proves("HTTP statuses/400")]
 
-TIMEOUT = 4  # seconds within which a body must arrive in these tests
-LONGER = 30  # the same, in the test that first waits up to 15 seconds for each of ten responses
+TIMEOUT = 4  # seconds; in these tests, a body must arrive within this time
+LONGER = 30  # seconds; for the test that waits up to 15 seconds for each of ten responses
 SLOW = 600  # number of clients that send slowly
 
 
@@ -103,7 +103,7 @@ def test_a_body_shorter_than_its_declared_length_is_rejected(
     assert '"ERROR"' not in web.said()[before:]
 
 
-# Run in a process of its own, because importing the web server changes the process's settings.
+# Run in a separate process, because importing the web server changes the process's settings.
 UNREAD = """
 import asyncio
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""The thread that takes requests passes any that it cannot answer itself to another thread."""
+"""The thread that takes requests leaves those that it cannot answer itself to other threads."""
 
 from pathlib import Path
 
@@ -6,9 +6,9 @@ import pytest
 
 from tests.config.imported_settings import run
 
-# Run in a process of its own, because importing the web server changes the process's settings.
-# In the script, the thread that takes requests has no connection to PostgreSQL, as is the case
-# after it has abandoned a read.
+# Run in a separate process, because importing the web server changes the process's settings.
+# The thread that takes requests has no connection to PostgreSQL here, as if it had just abandoned
+# a read.
 WITHOUT_CONNECTION = """
 from contextlib import suppress
 

@@ -1,4 +1,4 @@
-"""Streamed responses: a client that reads slowly or disconnects delays no other client."""
+"""A client that reads a streamed response slowly, or disconnects, does not delay other clients."""
 
 import json
 import socket

@@ -21,7 +21,7 @@ POSTGRES = "postgresql://user:pass@127.0.0.1:1/none"
 def start(
     folder: Path, *, cwd: Path = ROOT, **environment: str
 ) -> "subprocess.CompletedProcess[str]":
-    """Import the settings in a process with a bare environment and these variables."""
+    """Import the settings in a separate process, in a bare environment with these variables."""
     return subprocess.run(
         [sys.executable, "-c", "import config.settings"],
         cwd=cwd,
@@ -86,8 +86,8 @@ def test_the_defaults_are_the_documented_ones(tmp_path: Path) -> None:
     assert settings_of(tmp_path, *expected) == expected
 
 
-# Three invalid values for each variable that can be invalid. The word "canary" stands for a secret,
-# which no error message may quote.
+# Three invalid values for each variable whose value can be invalid. The word "canary" stands for a
+# secret, which no error message may quote.
 WRONG = {
     "HOST": ("web.internal", "http://127.0.0.1", "127.0.0.1:80"),
     "METRICS_PORT": ("99999", "0", "http"),
@@ -204,7 +204,7 @@ def test_missing_and_invalid_variables_are_named_together(tmp_path: Path) -> Non
 
 
 def test_an_empty_state_folder_means_the_default(tmp_path: Path) -> None:
-    url = {"DATABASE_URL": POSTGRES, "REDIS_URL": "redis://x"}  # so that no file is created
+    url = {"DATABASE_URL": POSTGRES, "REDIS_URL": "redis://x"}  # with both set, no file is created
     found = settings_of(
         tmp_path, "STATE_DIR", STATE_DIR="", SECRET_KEY="x", ENCRYPTION_KEYS=KEY, **url
     )

@@ -1,4 +1,4 @@
-"""The commands in docs/deployment.md that mark deliveries and emails as FAILED after a restore."""
+"""The restore commands in docs/deployment.md mark unfinished deliveries and emails as FAILED."""
 
 import re
 from typing import Any

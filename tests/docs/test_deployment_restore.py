@@ -1,4 +1,4 @@
-"""The commands of docs/deployment.md that dump and restore a database on PostgreSQL."""
+"""The commands in docs/deployment.md dump and restore a database on PostgreSQL."""
 
 import os
 import re
@@ -23,7 +23,7 @@ RESTORES = re.compile(rf"^ +((?:{COMPOSE})?(?:dropdb|createdb|pg_restore) .*)", 
 
 
 def commands(*, containers: bool) -> list[str]:
-    """Return the document's commands that dump and restore, without the part for containers."""
+    """Return the document's dump and restore commands, without their `docker compose` prefix."""
     text = (ROOT / "docs" / "deployment.md").read_text()
     dumps = re.findall(rf"`{COMPOSE}(pg_dump .*?)`", text)
     restores = [each for each in RESTORES.findall(text) if each.startswith(COMPOSE) == containers]
@@ -32,7 +32,7 @@ def commands(*, containers: bool) -> list[str]:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """Start a server, and yield the variables for an installation and for PostgreSQL's programs."""
+    """Start PostgreSQL, and yield the environment for an installation and PostgreSQL's tools."""
     if not programs():
         needs("initdb")
     with Postgres() as server:

@@ -20,7 +20,7 @@ NAME = re.compile(r"\bchatbots_[a-z_]+")
 
 
 def run(*words: str, given: str = "") -> str:
-    """Run promtool. Returns the output. Asserts that the exit code is 0."""
+    """Run promtool, assert that its exit code is 0, and return its output."""
     done = subprocess.run(
         [needs("promtool"), *words], input=given, capture_output=True, text=True, check=False
     )
@@ -35,7 +35,7 @@ def rules() -> list[str]:
 @pytest.fixture
 def page(db: None) -> str:
     """The metrics page, with at least a HELP and a TYPE line for each metric."""
-    from conversations import dispatcher, metrics  # noqa: F401 - dispatcher defines gauges
+    from conversations import dispatcher, metrics  # noqa: F401 - the import defines gauges
 
     text = Client().get("/metrics").content.decode()
     more = [f"# HELP {name} {words}\n# TYPE {name} gauge" for name, words in metrics.HELP.items()]

@@ -22,7 +22,7 @@ MENTION = re.compile(r"Open points?: ([a-z-]+(?:,\s+[a-z-]+)*)")
 
 
 def named(document: object) -> set[str]:
-    """Collect the open points that a document refers to, at any depth."""
+    """Collect the open points that are mentioned anywhere in a nested document."""
     if isinstance(document, dict):
         inner = [named(value) for name, value in document.items() if name != "x-open-point"]
         return set().union(document.get("x-open-point", ()), *inner)
@@ -32,7 +32,7 @@ def named(document: object) -> set[str]:
 
 
 def defined(path: Path) -> set[str]:
-    """Return the names that a module defines at its top level and in its classes."""
+    """Return the names defined at the top level of a module or inside its classes."""
     names: set[str] = set()
 
     def gather(body: list[ast.stmt], above: str) -> None:

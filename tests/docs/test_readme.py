@@ -19,13 +19,13 @@ ARRIVED = "NEW_MESSAGE: token ok, signature ok; response: 200"
 
 
 def blocks() -> list[str]:
-    """Return the shell blocks before the first section, in order."""
+    """Return the README's shell blocks that precede its first section, in order."""
     screen = (ROOT / "README.md").read_text().partition("\n## ")[0]
     return re.findall(r"^```sh\n(.*?)^```", screen, re.M | re.S)
 
 
 def typed(block: str, places: dict[str, str]) -> str:
-    """Replace parts of a block, such as ports. Asserts that the block contains each part."""
+    """Replace the given parts of a block, such as ports. Fails if the block lacks one of them."""
     for documented, own in places.items():
         assert documented in block
         block = block.replace(documented, own)
@@ -36,7 +36,7 @@ def typed(block: str, places: dict[str, str]) -> str:
 def installation(tmp_path: Path) -> Iterator[Installation]:
     with Installation(tmp_path) as made:
         made.environment |= {"PYTHONUNBUFFERED": "1", "no_proxy": "127.0.0.1"}
-        if made.server:  # only the embedded default migrates and creates the demo data on its own
+        if made.server:  # only the embedded default sets up its own database
             made.command("migrate", "-v0")
             made.command("seed_demo", "--json")
         yield made

@@ -1,4 +1,4 @@
-"""docs/webhooks.md matches the requests that are sent, and its samples accept only genuine ones."""
+"""docs/webhooks.md describes requests correctly, and its samples accept only genuine requests."""
 
 import json
 import os
@@ -91,7 +91,7 @@ def sample_of(event: Event) -> payloads.Data:
 
 
 def spoken() -> bytes:
-    """Return a message event's body, with characters that JSON libraries escape differently."""
+    """Return a message event's body with characters that JSON libraries escape differently."""
     message = sample_of(Event.NEW_MESSAGE)
     assert isinstance(message, NewMessage)
     return payloads.body(replace(message, role="assistant", question=None, answer=SAID))

@@ -1,6 +1,6 @@
 """Factories for valid chatbots and the rows that belong to them.
 
-Only the factories of general settings, appearance and text sets need an argument: the chatbot.
+Only the factories for general settings, appearance and text sets require `chatbot`.
 """
 
 from factory import RelatedFactory, Sequence, SubFactory

@@ -1,4 +1,4 @@
-"""The base class of all factories, which write audit trail entries only inside in_trail()."""
+"""Define the base class of all factories. It writes audit trail entries only inside in_trail()."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -23,12 +23,12 @@ def in_trail() -> Iterator[None]:
 
 
 def out_of_trail() -> AbstractContextManager[None]:
-    """Write no audit trail entries within the block, unless it runs inside in_trail()."""
+    """Suppress audit trail entries within the block, except inside in_trail()."""
     return nullcontext() if recorded.get() else disable_auditlog()
 
 
 class RowFactory(DjangoModelFactory):
-    """Creates rows without audit trail entries, which would take as long to write as the rows."""
+    """Creates rows without audit trail entries, which would double the time needed for each row."""
 
     class Meta:
         abstract = True

@@ -1,4 +1,4 @@
-"""Users of the admin (members of a group, and superusers), and clients signed in as them."""
+"""Create users of the admin, and clients that are signed in as them."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ AGENTS, ACCOUNT_ADMINS = "Agents", "Account admins"
 
 
 def staff(user: User, group: str) -> User:
-    """Give a user access to the admin, and add the user to a group. Returns the user."""
+    """Give a user access to the admin, add the user to a group, and return the user."""
     user.is_staff = True
     user.save()
     user.groups.add(Group.objects.get(name=group))

@@ -34,7 +34,7 @@ from webhooks.services.selection import Selection
 
 
 class Tenant:
-    """The rows of one account. Creating the rows also writes their audit trail entries."""
+    """The rows of one account, created together with their audit trail entries."""
 
     def __init__(self, word: str) -> None:
         self.word = word

@@ -9,7 +9,7 @@ NAME = re.compile(r"\b[A-Z][A-Z0-9_]*(?:…)?")
 
 
 def readme_rows() -> list[list[str]]:
-    """Return the rows of each table whose header begins with `variable`, including the header."""
+    """Return all rows, including headers, of the tables whose first column is headed `variable`."""
     rows: list[list[str]] = []
     inside = False
     for line in (ROOT / "README.md").read_text().splitlines():
@@ -20,5 +20,5 @@ def readme_rows() -> list[list[str]]:
 
 
 def explained_in_readme() -> set[str]:
-    """Return the variables in the first column of the rows that `readme_rows` returns."""
+    """Return the names of the variables that the README's tables explain."""
     return {name for variables, *_ in readme_rows() for name in NAME.findall(variables)}

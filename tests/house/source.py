@@ -1,4 +1,4 @@
-"""Find and parse the project's own files, for the tests of house rules in this folder."""
+"""Find and parse the project's files, so that the tests in this folder can check house rules."""
 
 import ast
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ def ignored() -> tuple[str, ...]:
 
 
 def files(folder: Path = ROOT) -> Iterator[Path]:
-    """Walk the project's files. Works without git, for example in an unpacked archive."""
+    """Yield the project's files. This works without git, for example in an unpacked archive."""
     patterns = ignored()
     for path in sorted(folder.iterdir()):
         if any(fnmatch(path.name, pattern) for pattern in patterns):
@@ -30,19 +30,19 @@ def files(folder: Path = ROOT) -> Iterator[Path]:
 
 
 def modules(*packages: str) -> list[Path]:
-    """List the Python files of the packages, without migrations, which are generated."""
+    """List the Python files of the packages, except migrations, which are generated."""
     found = (path for package in packages for path in files(ROOT / package))
     return [path for path in found if path.suffix == ".py" and "migrations" not in path.parts]
 
 
 @cache
 def tree(path: Path) -> ast.Module:
-    """Parse a module once, for all rules."""
+    """Parse a module, and cache the result for all rules."""
     return ast.parse(path.read_text(), filename=str(path))
 
 
 def place(path: Path, node: ast.AST | None = None) -> str:
-    """Return a file's location as `path`, or a node's as `path:line`, which editors recognize."""
+    """Return a location that editors recognize: `path` for a file, or `path:line` for a node."""
     return (
         f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
         if node

@@ -1,7 +1,7 @@
 """The import contracts in .importlinter report the imports that they forbid.
 
-The tests run the contracts on a small project built for this purpose, and `make check` runs them on
-the project itself.
+The tests build a small project and check it against the contracts. `make check` checks the real
+project.
 """
 
 import os
@@ -59,7 +59,7 @@ CONFIG = {
 
 
 def broken(house: Path, *, contract: str) -> str:
-    """Run the import linter on the small project. Returns its output."""
+    """Run the import linter on the small project, and return its output."""
     lint = "from importlinter.cli import lint_imports_command; lint_imports_command()"
     options = ["--no-cache", "--no-logo", "--config", str(CONTRACTS), "--contract", contract]
     environment = os.environ | {"COLUMNS": "500", "PYTHONPATH": str(house)}
@@ -74,7 +74,7 @@ def broken(house: Path, *, contract: str) -> str:
 
 
 def build(house: Path, imports: dict[tuple[str, str], bool]) -> None:
-    """Write packages that contain only these imports, each between two modules of its own."""
+    """Write packages that contain only these imports. Each import links its own pair of modules."""
     for package in PACKAGES:
         (house / package).mkdir(parents=True)
         (house / package / "__init__.py").touch()

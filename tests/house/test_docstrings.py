@@ -1,6 +1,6 @@
 """Public modules, classes and functions have docstrings.
 
-The docstrings of classes and functions say more than their names do.
+The docstring of a class or function must say more than the name does.
 """
 
 import ast
@@ -17,20 +17,20 @@ from tests.house.source import PACKAGES, ROOT, modules, place, tree
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DEFINITIONS = (ast.ClassDef, *FUNCTIONS)
-# Base classes of app configs and commands. Their subclasses only implement a Django interface.
+# Base classes of app configs and commands. Subclasses need no docstring of their own.
 OF_DJANGO = ("AppConfig", "BaseCommand", "RecordCommand")
 FILLERS = frozenset(
     """
     a all an and are as at be by each every for from given if in into is it its no of on one or own
     return returns raise raises that the their them this to was when where which with
-    """.split()  # noqa: SIM905 - a paragraph of words is easier to read
+    """.split()  # noqa: SIM905 - a paragraph of words is easier to read than a list
 )
 SUFFIXES = ("ies", "es", "s", "ing", "ed", "d", "er")
 LONGEST_STEM = 5
 
 
 def public(body: list[ast.stmt], path: str = "") -> Iterator[tuple[str, Definition]]:
-    """Yield public definitions with their dotted names. Skips nested functions."""
+    """Yield all public definitions except nested functions, with their dotted names."""
     for node in body:
         if isinstance(node, DEFINITIONS) and not node.name.startswith("_") and node.name != "Meta":
             yield f"{path}{node.name}", node
@@ -39,9 +39,9 @@ def public(body: list[ast.stmt], path: str = "") -> Iterator[tuple[str, Definiti
 
 
 def overrides(module: str, name: str) -> bool:
-    """Return whether a method overrides one from a base class.
+    """Return whether a method overrides a method of a base class.
 
-    The docstring of the overridden method then documents both.
+    If it does, the base method's docstring documents both methods.
     """
     owner_name, _, method = name.rpartition(".")
     if not owner_name:
@@ -53,7 +53,7 @@ def overrides(module: str, name: str) -> bool:
 
 
 def undocumented(body: list[ast.stmt]) -> list[tuple[str, int]]:
-    """Find public definitions without a docstring. Returns their names and lines."""
+    """Return the names and line numbers of public definitions without a docstring."""
     return [
         (name, node.lineno)
         for name, node in public(body)
@@ -62,12 +62,12 @@ def undocumented(body: list[ast.stmt]) -> list[tuple[str, int]]:
 
 
 def of_django(node: ast.ClassDef) -> bool:
-    """Return whether a class only implements what Django expects of an app or a command."""
+    """Return whether a class is a Django app config or command."""
     return any(ast.unparse(base).split(".")[-1] in OF_DJANGO for base in node.bases)
 
 
 def words(text: str) -> list[str]:
-    """Split text, or names in snake_case or CamelCase, into word stems."""
+    """Split text into word stems. The text may contain names in snake_case or CamelCase."""
     parted = re.sub(r"([a-z])([A-Z])", r"\1 \2", text)
     return [stem(word.lower()) for word in re.findall(r"[A-Za-z]+", parted)]
 

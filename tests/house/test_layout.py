@@ -1,4 +1,4 @@
-"""Each test file is named after what it tests, so that readers can find a subject's tests."""
+"""Each test file is named after its subject, so that tests are easy to find."""
 
 import ast
 import re
@@ -12,8 +12,8 @@ from tests.house.source import PACKAGES, ROOT, files, modules, place, tree
 TESTS = ROOT / "tests"
 HEADINGS = conformance.read_index(ROOT / "docs" / "specification-index.toml")
 
-# Folders whose test files are not named after a module, a document or a heading of the
-# specification, and what the tests in them are about.
+# Folders that are exempt from the naming rule, and what their tests are about. Other test files are
+# named after a module, a document or a heading of the specification.
 ACROSS = {
     "browser": "staff workflows in a real browser, which span pages of several apps",
     "faults": "faults in one part of the installation; the file is named after the part",
@@ -31,7 +31,7 @@ def slug(heading: str) -> str:
 
 
 def subjects() -> dict[str, set[str]]:
-    """Return the subjects that tests can be named after, by folder below tests/."""
+    """Return the subjects that test files can be named after, keyed by their folder in tests/."""
     found: dict[str, set[str]] = {}
     for path in [*modules(*PACKAGES), *files(TESTS)]:
         if path.suffix != ".py" or path.name.startswith("test_"):
@@ -48,9 +48,9 @@ def subjects() -> dict[str, set[str]]:
 
 
 def has_subject(path: Path, known: dict[str, set[str]]) -> bool:
-    """Return whether a file is named after a subject, or is in an exempt folder.
+    """Return whether a file is named after a subject or is in an exempt folder.
 
-    A file named after a subject is called `test_<subject>.py` or `test_<subject>_<aspect>.py`.
+    The name must be `test_<subject>.py` or `test_<subject>_<aspect>.py`.
     """
     folder = path.relative_to(TESTS).parent
     if folder.parts and folder.parts[0] in ACROSS:

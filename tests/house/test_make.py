@@ -1,4 +1,4 @@
-"""`make clean` never deletes the state folder, however `.env` sets STATE_DIR."""
+"""`make clean` never deletes the state folder, regardless of how `.env` sets STATE_DIR."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from tests.house.source import ROOT
 
 
 def clean(folder: Path, dotenv: str) -> "subprocess.CompletedProcess[str]":
-    """Run `make clean` in a folder that has a state folder in `build` and this `.env`."""
+    """Run `make clean` in a folder with this `.env`, and with a state folder at `build/state`."""
     shutil.copy(ROOT / "Makefile", folder)
     (folder / "build" / "state").mkdir(parents=True)
     (folder / ".env").write_text(dotenv)

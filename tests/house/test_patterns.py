@@ -1,4 +1,4 @@
-"""Every regular expression in the product takes linear time for any input."""
+"""Every regular expression in the product handles any input in linear time."""
 
 import ast
 import gc
@@ -18,7 +18,8 @@ from tests.house.source import PACKAGES, ROOT, modules, place, tree
 
 METHODS = {"match", "search", "fullmatch", "findall", "finditer", "sub", "split"}
 FULL = 64 * 1024
-SMALL = (16, 22, 28, 256)  # characters, fewest first, because some patterns take exponential time
+# Text lengths. The shortest is tried first, because some patterns take exponential time.
+SMALL = (16, 22, 28, 256)
 LARGE, SLOWEST = 4096, 64
 SUSPECT, TOO_LONG = 0.01, 0.5  # seconds of CPU time
 
@@ -29,7 +30,7 @@ Use = Callable[[str], object]
 
 
 def use_of(pattern: re.Pattern[str], method: str) -> Use:
-    """Return a function that calls a pattern's method on a string, and reads all the results."""
+    """Return a function that calls a pattern's method on a string and consumes all results."""
     if method == "sub":
         return lambda text: pattern.sub("", text)
     if method == "finditer":
@@ -51,7 +52,7 @@ def attacks(pattern: re.Pattern[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def seconds(use: Use, text: str) -> float:
-    """Return the CPU time of one use, measured with garbage collection switched off."""
+    """Measure the CPU time of one call while garbage collection is switched off."""
     gc.disable()
     try:
         began = time.thread_time()
@@ -62,11 +63,11 @@ def seconds(use: Use, text: str) -> float:
 
 
 def worst(pattern: re.Pattern[str], method: str) -> tuple[float, str]:
-    """Return how long the slowest attack takes with 64 KiB of text, and the attack itself.
+    """Return the time that the slowest attack takes with 64 KiB of text, and the attack itself.
 
-    If an attack is slow even with less text, the time that it takes is extrapolated to 64 KiB. Only
-    the attacks that are slowest when short are also tried at greater lengths. At 256 characters,
-    quadratic time already stands out: it is about a hundred times linear time.
+    All attacks are tried with short texts. The slowest ones are then tried with longer texts. If an
+    attack is slow with any of these texts, stop and extrapolate its time for 64 KiB. Even with 256
+    characters, quadratic time is about a hundred times linear time, so it is easy to detect.
     """
     use, taken = use_of(pattern, method), dict[tuple[str, str, str], float]()
     for attack in attacks(pattern):
@@ -88,12 +89,12 @@ def text_of(attack: tuple[str, str, str], size: int) -> str:
 
 
 def is_suspect(use: Use, attack: tuple[str, str, str], size: int, taken: float) -> bool:
-    """Repeat a slow attack. Returns whether it is slow again: one slow run may be chance."""
+    """Return whether an attack is slow twice in a row. A single slow run may be due to chance."""
     return taken > SUSPECT and seconds(use, text_of(attack, size)) > SUSPECT
 
 
 def methods_used(name: str, file: ast.Module) -> list[str]:
-    """Return the methods that a file calls on the named pattern, or `search` if it calls none."""
+    """Return the methods that a file calls on a named pattern. Assume `search` if it calls none."""
     used = {
         node.attr
         for node in ast.walk(file)
@@ -105,7 +106,7 @@ def methods_used(name: str, file: ast.Module) -> list[str]:
 
 
 def patterns(path: Path) -> Iterator[tuple[str, re.Pattern[str], str]]:
-    """Yield each pattern in a file with its location, once for each method that is called on it."""
+    """Yield the location, pattern and method of each use of a regular expression in a file."""
     if not re.search(r"\bre\.|RegexValidator", path.read_text()):
         return
     file = tree(path)
@@ -130,7 +131,7 @@ def patterns(path: Path) -> Iterator[tuple[str, re.Pattern[str], str]]:
 
 
 def value(path: Path, node: ast.expr) -> Any:
-    """Evaluate an expression from a file in the namespace of that file's module."""
+    """Import the module at a path, and evaluate an expression in its namespace."""
     module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
     return eval(ast.unparse(node), vars(module))
 

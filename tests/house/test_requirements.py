@@ -14,7 +14,7 @@ PIN = re.compile(
 
 
 def pins(group: str) -> dict[str, str]:
-    """Return the name and version of each package in a lock file."""
+    """Return the version of each package in a lock file, keyed by package name."""
     text = (ROOT / "requirements" / f"{group}.txt").read_text()
     return {found["name"]: found["version"] for found in PIN.finditer(text)}
 

@@ -1,4 +1,4 @@
-"""API operations run code in only a few of the project's files, and rarely switch between them."""
+"""An API operation runs code from only a few project files, and seldom moves between them."""
 
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from tests.routes import followed
 
 
 class Bar(NamedTuple):
-    """The maximum number of files that a call may enter, and of moves from one file to another."""
+    """How many project files an API call may enter, and how often it may move between them."""
 
     files: int
     moves: int
@@ -30,7 +30,7 @@ def test_an_operation_runs_code_in_only_a_few_files(
 ) -> None:
     [operation] = [each for each in OPERATIONS if (each.method, each.path) == name]
     ids = ids_of(chatbot)
-    call(api, operation, ids)  # compiles statements, and fills caches
+    call(api, operation, ids)  # compile statements and fill caches before measuring
     with followed() as route:
         answer: Any = call(api, operation, ids)
     assert answer.status_code == 200

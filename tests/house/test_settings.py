@@ -13,7 +13,7 @@ SET_BY_SERVE = {"PROMETHEUS_MULTIPROC_DIR"}  # for its child processes
 
 
 def defaults() -> dict[str, object]:
-    """Return the default of each variable that settings.py reads as env.<kind>("NAME", default)."""
+    """Return the default of each variable that settings.py reads with `env.<kind>(…)`."""
     return {
         str(call.args[0].value): ast.literal_eval(call.args[1])
         for call in ast.walk(tree(SETTINGS))
@@ -26,7 +26,7 @@ def defaults() -> dict[str, object]:
 
 
 def read_directly() -> set[str]:
-    """Return the variables that settings.py reads by name without `env`."""
+    """Return the variables that settings.py reads from os.environ instead of through `env`."""
     reads = r"""os\.(?:environ\[|environ\.get\(|getenv\()\s*["'](\w+)"""
     return set(re.findall(reads, SETTINGS.read_text()))
 
@@ -54,12 +54,12 @@ def test_the_readme_states_the_defaults() -> None:
 
 def test_every_variable_that_is_explained_is_read() -> None:
     families = {name for name in explained_in_readme() if name.endswith("…")}
-    read = {*defaults(), "LLM_API_KEY"}  # found by prefix, so it is not in defaults()
+    read = {*defaults(), "LLM_API_KEY"}  # read by prefix, so defaults() does not find it
     assert not explained_in_readme() - families - OF_THE_TESTS - read
 
 
 def reads_environment(node: ast.AST) -> bool:
-    """Return whether a node reads the environment, other than to pass it to a child process."""
+    """Return whether a node reads one environment variable, rather than passing on all of them."""
     if isinstance(node, ast.Attribute):
         return node.attr == "getenv" or ast.unparse(node) == "os.environ.get"
     return (

@@ -1,4 +1,4 @@
-"""Rules about the source that neither types nor import contracts can express."""
+"""The source follows rules that neither types nor import contracts can express."""
 
 import ast
 
@@ -45,7 +45,7 @@ def test_no_function_is_too_long() -> None:
 
 
 def unannotated(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
-    """Return the parameters that have no annotation, and "return" if the result has none."""
+    """Return the parameters that lack an annotation, and "return" if the return type is missing."""
     those = function.args
     extra = [one for one in (those.vararg, those.kwarg) if one]
     named = [*those.posonlyargs, *those.args, *those.kwonlyargs, *extra]
@@ -54,7 +54,7 @@ def unannotated(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
 
 
 def test_the_functions_of_the_tests_are_annotated() -> None:
-    """The type checker does not require annotations here, because it skips the tests."""
+    """The type checker skips the tests, so it does not report missing annotations in them."""
     found = {
         f"{place(path, node)} {node.name}": missing
         for path in modules("tests")
@@ -82,7 +82,7 @@ def test_a_missing_annotation_is_found(source: str, missing: list[str]) -> None:
 def test_packages_re_export_only_where_django_needs_it() -> None:
     """Django needs re-exports in `models` and `admin`.
 
-    `texts` is exempt, too: it has its code in `__init__.py`, beside its data files.
+    `texts` is also exempt, because its code is in `__init__.py`, next to its data files.
     """
     found = [
         place(path)
@@ -95,7 +95,7 @@ def test_packages_re_export_only_where_django_needs_it() -> None:
 
 
 def test_parametrized_values_are_the_same_in_every_process() -> None:
-    """Tests run in parallel processes, which must collect the same cases."""
+    """All processes that run the tests in parallel must collect the same cases."""
     found = [
         place(path, call)
         for path in modules("tests")

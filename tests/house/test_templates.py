@@ -1,4 +1,4 @@
-"""Our versions of the theme's templates must be adapted when the theme changes the originals."""
+"""If the theme changes a template that we have replaced, our version must be adapted."""
 
 import hashlib
 import re
@@ -9,8 +9,8 @@ from conversations.admin.menu import MENU
 from tests.house.source import ROOT, files
 
 TEMPLATES = ROOT / "templates"
-# Digests of the theme's templates from which ours were adapted. If a theme update changes one of
-# them, compare it with ours, adapt ours, and enter the new digest.
+# Digests of the theme's templates that ours are based on. If a theme update changes a template,
+# apply the change to our version as needed, and enter the new digest here.
 ADAPTED_FROM = {
     "admin/base.html": "2ce9250b3c649e3a",
     "admin/filter.html": "0c4cab2e0096ba77",
@@ -40,13 +40,13 @@ ICON = re.compile(r"material-symbols-outlined[^>]*>\s*([a-z_]+)\s*<")
 # Icons of the theme's file field and JSON editor, which no form uses
 NOT_SHOWN = {"file_upload", "compress", "expand", "handyman", "toolbar", "transform"}
 NOT_SHOWN |= {"format_align_left", "format_align_right"}
-# Icon names in the theme's styles, and the names of the same icons in the font
+# Maps icon names in the theme's styles to the names of the same icons in the font
 ALIASES = {"navigate_before": "chevron_left", "navigate_next": "chevron_right"}
 STYLE_ICON = re.compile(r'content:"([a-z_]{3,})"')
 
 
 def theme() -> Path:
-    """Return the folder of the theme's templates."""
+    """Return the folder that contains the theme's templates."""
     found = find_spec("unfold")
     assert found
     assert found.origin
@@ -66,7 +66,7 @@ def test_no_template_of_the_theme_has_changed_since_ours_was_adapted_from_it() -
 
 
 def test_the_replaced_page_frame_loads_the_themes_scripts_and_styles() -> None:
-    """Our page frame omits only those of the theme's files that we replace with our own."""
+    """Our page frame loads all of the theme's files except those that we replace with our own."""
     frame = "unfold/layouts/skeleton.html"
     loaded = [
         {part for part in text.replace('"', "'").split("'") if part.startswith("unfold/")}
@@ -80,7 +80,7 @@ def test_the_replaced_page_frame_loads_the_themes_scripts_and_styles() -> None:
 
 
 def test_every_icon_is_in_the_font() -> None:
-    """The font's stylesheet says how to add an icon."""
+    """To add a missing icon, follow the instructions in the font's stylesheet."""
     texts = [path.read_text() for root in (TEMPLATES, theme()) for path in root.rglob("*.html")]
     shown = {name for text in texts for name in ICON.findall(text)}
     menu = {entry.icon for entries in MENU.values() for entry in entries}

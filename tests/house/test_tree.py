@@ -4,7 +4,7 @@ import re
 
 from tests.house.source import files, place
 
-# Assembled from parts, because this file must not contain the names either.
+# The names are assembled from parts, because the rule also applies to this file.
 HOSTS = ("pypi" + ".org", "python" + "hosted.org", "npmjs" + ".org", "deb.debian" + ".org")
 FOLDERS = ("work", "root")
 FORBIDDEN = re.compile(

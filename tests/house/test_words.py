@@ -21,27 +21,27 @@ AVOIDED = (
 GENERATED = {"docs/conformance.md"}
 BUILD_FILES = ("Makefile", "Dockerfile", "compose.yaml", ".ci/run")
 AS_DESIGNED = {"Nobody is waiting."}  # shown in an inbox where no visitor is waiting
-SHORTEST = 3  # words; shorter strings are names, states and keys
+SHORTEST = 3  # minimum number of words in a text; shorter strings are names, states and keys
 MARKUP = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|\{#|#\}|<[^<>]*>", re.DOTALL)
 DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
-# Case matters, except for the first letter of a word or phrase, because `is None` is Python.
-# "There is none" is idiomatic, so it is accepted.
-# An `alone` that ends a phrase nearly always means "only"; NOT_PROSE lists the exceptions.
+# Only the first letter of a word or phrase may be uppercase, so `is None` is not found. "There is
+# none" is idiomatic, so it is accepted. At the end of a phrase, `alone` nearly always means "only".
+# NOT_PROSE contains the exceptions.
 PATTERNS = [f"[{word[0]}{word[0].upper()}]" + word[1:].replace(" ", r"\s+") for word in AVOIDED]
 WORD = re.compile(rf"\b(?<![Tt]here )(?:{'|'.join(PATTERNS)})\b|\b[Aa]lone(?=[.,;:!?)\]])")
-# A test's name is a sentence with a noun as its subject, so it must not begin with these words.
+# The name of a test is a sentence whose subject is a noun, so it must not begin with these words.
 NO_SUBJECT = re.compile(r"(?:what|who|whose|where|whatever|whether|of|ones own|that)\b")
 NOT_PROSE = re.compile(
     r"^ *```.*?^ *```"  # a fenced block
-    r"|`(?:[^`\n]|\n(?!\s*\n))*`"  # inline code, which may wrap but stays in its paragraph
+    r"|`(?:[^`\n]|\n(?!\s*\n))*`"  # inline code, which may wrap but may not span paragraphs
     r"|\b(?:[Ll]et|[Ll]eaves?|[Ll]eaving|[Ll]eft)(?:\s+\w+){0,2}\s+alone\b",
     re.MULTILINE | re.DOTALL,
 )
 
 
 def avoided(text: str, *, first_line: int = 1) -> Iterator[tuple[int, str]]:
-    """Yield each word or phrase to avoid, with its line. A phrase may wrap onto the next line."""
+    """Yield each word or phrase to avoid, with its line number. A phrase may wrap."""
     prose = NOT_PROSE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
     for found in WORD.finditer(prose):
         line = first_line + prose.count("\n", 0, found.start())
@@ -49,9 +49,9 @@ def avoided(text: str, *, first_line: int = 1) -> Iterator[tuple[int, str]]:
 
 
 def passages(source: str) -> Iterator[tuple[int, str]]:
-    """Yield each docstring and each block of comments in a module, with its first line.
+    """Yield each docstring and each block of comments in a module, with its first line number.
 
-    Comments on successive lines are one passage, because a phrase may wrap.
+    Comments on consecutive lines are one block, because a phrase may wrap.
     """
     docstrings = {
         (node.body[0].lineno, node.body[0].col_offset)
@@ -71,16 +71,16 @@ def passages(source: str) -> Iterator[tuple[int, str]]:
 
 
 def avoided_in_python(source: str) -> list[tuple[int, str]]:
-    """Find words to avoid in the comments and docstrings of a module, each with its line."""
+    """Find words to avoid in a module's comments and docstrings, with their line numbers."""
     return sorted(
         found for line, text in passages(source) for found in avoided(text, first_line=line)
     )
 
 
 def texts(source: str) -> Iterator[tuple[int, str]]:
-    """Yield each string of at least SHORTEST words in a module, except docstrings, with its line.
+    """Yield a module's strings of at least SHORTEST words, with their line numbers.
 
-    These are help texts, labels, messages, log lines and emails.
+    These are help texts, labels, messages, log lines and emails. Docstrings are left out.
     """
     tree = ast.parse(source)
     docstrings = {
@@ -97,19 +97,19 @@ def texts(source: str) -> Iterator[tuple[int, str]]:
 
 
 def avoided_in_texts(source: str) -> list[tuple[int, str]]:
-    """Find words to avoid in a module's strings, each with the line on which its string starts."""
+    """Find words to avoid in a module's strings, with the line numbers where the strings start."""
     return sorted(
         (line, word) for line, text in texts(source) for _, word in avoided(text, first_line=line)
     )
 
 
 def avoided_in_template(source: str) -> list[tuple[int, str]]:
-    """Find words to avoid in the text of a template, each with its line. Markup is skipped."""
+    """Find words to avoid in a template's text, with their line numbers. Markup is skipped."""
     return list(avoided(MARKUP.sub(lambda mark: re.sub(r"[^\n]", " ", mark[0]), source)))
 
 
 def names_of_tests(source: str) -> Iterator[tuple[int, str]]:
-    """Yield the name of each test, as words, and the id of each of its cases, with their lines."""
+    """Yield the names of tests, split into words, and the ids of cases, with their line numbers."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             yield node.lineno, node.name.removeprefix("test_").replace("_", " ")
@@ -120,7 +120,7 @@ def names_of_tests(source: str) -> Iterator[tuple[int, str]]:
 
 
 def avoided_in_names(source: str) -> list[tuple[int, str]]:
-    """Find test names that contain a word to avoid or begin with a clause, each with its line."""
+    """Find names that contain a word to avoid or match NO_SUBJECT, with their line numbers."""
     return sorted(
         (line, name)
         for line, name in names_of_tests(source)

@@ -17,10 +17,10 @@ Step = bytes | float | object
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A request as it was received. Header names and values are as sent, and the body is raw.
+    """A request exactly as it was received: the headers are not normalized, and the body is raw.
 
-    `monotonic` and `wall` are the arrival time in seconds on the monotonic clock and the wall
-    clock.
+    `monotonic` and `wall` are the times of arrival, in seconds, according to the monotonic clock
+    and the wall clock.
     """
 
     monotonic: float
@@ -32,7 +32,7 @@ class Arrival:
     connection: int
 
     def header(self, name: str) -> str | None:
-        """Return the first value of a header, ignoring the case of its name."""
+        """Return the first value of a header. The name is matched case-insensitively."""
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
 
@@ -78,7 +78,7 @@ def early_hints(status: int = 200) -> Behavior:
 
 
 def repeat(first: bytes, again: bytes, *, gap: float = 0.0) -> Behavior:
-    """Return a behavior that sends `first`, then `again` forever, with pauses of `gap` seconds."""
+    """Return a behavior that sends `first` and then keeps sending `again`, every `gap` seconds."""
 
     def endless(arrival: Arrival) -> Iterator[Step]:
         yield first
@@ -119,7 +119,7 @@ def endless_body(status: int = 200, *headers: str) -> Behavior:
 
 
 def endless_chunk() -> Behavior:
-    """Return a behavior that sends a chunk of negative length, which never ends."""
+    """Return a behavior that announces a chunk of negative length and never stops sending it."""
     first = head(200, "Transfer-Encoding: chunked") + b"1\r\na\r\n-5\r\n"
     return repeat(first, b"a" * 65_536)
 

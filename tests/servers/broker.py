@@ -1,4 +1,4 @@
-"""A Redis server that a test can kill, suspend or keep from accepting writes."""
+"""A Redis server that a test can kill, suspend or make read-only."""
 
 import shutil
 import signal
@@ -17,7 +17,7 @@ from tests.servers.processes import free_port, wait_until
 
 
 class Broker:
-    """A Redis server without persistence, as a context manager."""
+    """Runs a Redis server without persistence while its context is active."""
 
     def __init__(self) -> None:
         self.command = needs("redis-server")
@@ -67,7 +67,7 @@ class Broker:
 
     @contextmanager
     def demoted(self) -> Iterator[None]:
-        """Make the server a read-only replica, as a failover does."""
+        """Turn the server into a read-only replica, as a failover does."""
         self.client().replicaof("127.0.0.1", free_port())
         try:
             yield
@@ -76,7 +76,7 @@ class Broker:
 
     @contextmanager
     def full(self) -> Iterator[None]:
-        """Leave the server no memory for new data."""
+        """Limit the server's memory so that it cannot store new data."""
         self.client().config_set("maxmemory", 1)
         try:
             yield
@@ -85,10 +85,12 @@ class Broker:
 
     @contextmanager
     def unable_to_save(self) -> Iterator[None]:
-        """Make a snapshot fail, as on a full disk. The server then refuses writes."""
+        """Make a snapshot fail, as on a full disk, so that the server refuses writes."""
         snapshot = Path(self.folder) / "dump.rdb"
-        self.client().config_set("save", "3600 1")  # the reply shows that startup is complete
-        snapshot.mkdir()  # a folder that the server cannot replace; at startup, it would not start
+        self.client().config_set("save", "3600 1")  # this waits until startup is complete
+        # The server cannot replace this folder with a snapshot. The folder is created only now,
+        # because the server would not start if it already existed.
+        snapshot.mkdir()
         self.client().bgsave()
         wait_until(lambda: self.client().info("persistence")["rdb_last_bgsave_status"] == "err")
         try:

@@ -1,6 +1,6 @@
-"""TLS contexts for test servers, and their certificates.
+"""Create TLS contexts and certificates for test servers.
 
-Most certificates are issued by a certificate authority that is created for the test run.
+Most certificates are issued by a certificate authority that exists only for the test run.
 """
 
 import datetime as dt
@@ -36,7 +36,7 @@ def _context(chain: trustme.LeafCert) -> ssl.SSLContext:
 
 @cache
 def ca_file() -> str:
-    """Return the path of the authority's certificate, for clients that must trust the authority."""
+    """Return the path of the authority's certificate, so that clients can trust the authority."""
     path = _folder() / "ca.pem"
     _authority().cert_pem.write_to_path(path)
     return str(path)
@@ -44,7 +44,7 @@ def ca_file() -> str:
 
 @cache
 def chain_file() -> str:
-    """Return the path of a file with a server's key and its valid certificate chain."""
+    """Return the path of a file with a server's key and a valid certificate chain."""
     path = _folder() / "server.pem"
     _authority().issue_cert(*NAMES).private_key_and_cert_chain_pem.write_to_path(path)
     return str(path)
@@ -56,7 +56,7 @@ def good() -> ssl.SSLContext:
 
 
 def good_of_its_own() -> ssl.SSLContext:
-    """Return a new context with a valid certificate, for a test that changes the context."""
+    """Return a new context with a valid certificate. The caller may change the context."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(chain_file())
     return context
@@ -113,7 +113,7 @@ def self_signed() -> ssl.SSLContext:
 
 @cache
 def old() -> ssl.SSLContext:
-    """Return the context of a server that supports nothing newer than TLS 1.1."""
+    """Return a context for a server that supports only TLS 1.0 and 1.1."""
     context = _context(_authority().issue_cert(*NAMES))
     context.set_ciphers("ALL:@SECLEVEL=0")
     with warnings.catch_warnings(category=DeprecationWarning, action="ignore"):

@@ -1,8 +1,8 @@
 """Kill a process under test at a crash point: after a certain SQL statement or after its commit.
 
-The process reads the crash point from TEST_CRASH_POINT. With `name`, it dies as soon as it reaches
-the point. With `name:n`, it dies when it reaches the point for the nth time. Django's execute
-wrappers see every statement, so the service needs no code for this.
+The process reads the crash point from TEST_CRASH_POINT. If the value is `name`, the process dies
+when it first reaches that point. If the value is `name:n`, it dies when it reaches the point for
+the nth time. This uses Django's execute wrappers, so the service needs no code for it.
 """
 
 import itertools
@@ -17,17 +17,17 @@ from django.db.backends.signals import connection_created
 
 
 class Point(NamedTuple):
-    """When to die: after a matching statement has run, or after its transaction is committed."""
+    """A crash point: after a matching statement has run, or after its transaction is committed."""
 
-    statement: str  # a regular expression for the SQL
+    statement: str  # a regular expression that matches the SQL
     committed: bool = False
 
 
 CLAIM = r'(WITH .*|SELECT set_config.*)?UPDATE "?webhooks_delivery"?\s+SET .*claimed_by.* IN '
 BEGIN = r'INSERT INTO "?webhooks_attempt'
-ANSWER = r'SELECT .*body_length.* FROM "?webhooks_delivery'  # runs first when a result is recorded
+ANSWER = r'SELECT .*body_length.* FROM "?webhooks_delivery'  # begins recording a result
 SETTLE = r'UPDATE "?webhooks_attempt"? SET .*finished_at'
-# Begins with WITH if the same statement also stores the message
+# A statement that also stores the message begins with WITH.
 RECORD = r'(WITH .*)?INSERT INTO "?webhooks_delivery'
 POINTS = {
     "after-claim": Point(CLAIM, committed=True),
@@ -43,7 +43,7 @@ POINTS = {
 
 
 def install(wanted: str) -> None:
-    """Make this process die at a crash point, given as in TEST_CRASH_POINT. "" does nothing."""
+    """Make this process die at a crash point. `wanted` has the format of TEST_CRASH_POINT."""
     if not wanted:
         return
     name, _, times = wanted.partition(":")
@@ -85,7 +85,7 @@ class Crash:
         many: bool,
         context: dict[str, Any],
     ) -> Any:  # Any: as in Django
-        """Run a statement, and check for the crash point. This is an execute wrapper for Django."""
+        """Act as an execute wrapper: run a statement, and die if it reaches the crash point."""
         result = execute(sql, params, many, context)
         if self.matching.match(sql.strip()):
             connection = context["connection"]
@@ -96,7 +96,7 @@ class Crash:
         return result
 
     def end(self, connection: BaseDatabaseWrapper, *, committed: bool) -> None:
-        """Handle the end of a connection's transaction. Rolled-back statements do not count."""
+        """Handle the end of a transaction. The crash point is reached only if it was committed."""
         if connection in self.passed:
             self.passed.discard(connection)
             if committed:

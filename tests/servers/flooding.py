@@ -1,6 +1,6 @@
-"""Greetings of a TLS server that floods its client with records that hold no application data.
+"""Flood TLS clients with records that contain no application data.
 
-OpenSSL reads such records in a loop, for as long as they keep coming.
+OpenSSL reads such records in a loop as long as more of them arrive.
 """
 
 import itertools
@@ -20,29 +20,29 @@ from tests.servers import certificates
 from tests.servers.behaviors import head
 from tests.servers.receiver import Receiver, read_request
 
-FLOOD_SECONDS = 10.0  # then the server closes the connection, so that a client is not stuck forever
-HANDSHAKE = 22  # the TLS content type
-RECORD = 16_000  # bytes of handshake messages in a record; a record holds at most 16,384
-# A handshake message that asks for a renegotiation. A client that is in a handshake ignores it.
+FLOOD_SECONDS = 10.0  # maximum duration of a flood, so that no client is stuck forever
+HANDSHAKE = 22  # the TLS content type of handshake messages
+RECORD = 16_000  # bytes of handshake messages per record; the maximum is 16,384
+# A handshake message that asks for a renegotiation. During a handshake, clients ignore it.
 HELLO_REQUEST = bytes(4)
 TICKET = struct.pack("!IIB", 7200, 1, 0) + b"\x00\x01x" + b"\x00\x00"
 NEW_SESSION_TICKET = struct.pack("!I", 4 << 24 | len(TICKET)) + TICKET
 
 
 def flood_the_handshake(receiver: Receiver, raw: socket.socket) -> None:
-    """Answer the client's first message with HelloRequests, each in a record of its own."""
+    """Answer the client's first message with HelloRequest messages, each in a separate record."""
     raw.recv(65_536)
     record = struct.pack("!BHH", HANDSHAKE, 0x0303, len(HELLO_REQUEST)) + HELLO_REQUEST
     _send(receiver, raw, itertools.repeat(record * 10_000))
 
 
 def flood_the_response(receiver: Receiver, raw: socket.socket) -> None:
-    """Read a request, then send session tickets."""
+    """Read a request, and then send session tickets instead of a response."""
     _flood(receiver, raw, first=b"")
 
 
 def flood_the_body(receiver: Receiver, raw: socket.socket) -> None:
-    """Respond to a request with the headers and a part of the body, then send session tickets."""
+    """Respond to a request with the headers and part of the body, and then send session tickets."""
     _flood(receiver, raw, first=head(200, length=10) + b"123")
 
 
@@ -69,10 +69,10 @@ def _send(receiver: Receiver, wire: socket.socket, parts: Iterator[bytes]) -> No
 
 
 def _records_of_tickets(sock: ssl.SSLSocket, log: Path, *, sent: int) -> Iterator[bytes]:
-    """Yield encrypted records, full of session tickets, to follow the `sent` first ones.
+    """Yield encrypted records full of session tickets, numbered from `sent` upward.
 
-    Python's ssl module cannot send such messages at will. So the records are encrypted here, with
-    the key that the module logs.
+    Python's ssl module cannot be told to send session tickets. The records are therefore encrypted
+    here, with the key that the module logs.
     """
     secrets = dict(line.split()[::2] for line in log.read_text().splitlines() if line[0] != "#")
     secret = bytes.fromhex(secrets["SERVER_TRAFFIC_SECRET_0"])
@@ -88,7 +88,7 @@ def _records_of_tickets(sock: ssl.SSLSocket, log: Path, *, sent: int) -> Iterato
 
 
 def _expand(secret: bytes, label: bytes, length: int) -> bytes:
-    """Derive a key: HKDF-Expand-Label of TLS 1.3 (RFC 8446, section 7.1)."""
+    """Derive a key or an IV with TLS 1.3's HKDF-Expand-Label function (RFC 8446, section 7.1)."""
     whole = b"tls13 " + label
     info = struct.pack("!HB", length, len(whole)) + whole + b"\0"
     return HKDFExpand(SHA384(), length, info).derive(secret)

@@ -1,6 +1,6 @@
-"""Processes of the service, forked from a process that has already imported the packages.
+"""Fork the service's processes from a process that has already imported the installed packages.
 
-Importing Django, Celery and the other packages takes most of the startup time. Each process
+Importing Django, Celery and the other packages takes most of the startup time. Each process still
 imports the settings and the service's own modules itself, in its own environment.
 """
 
@@ -40,11 +40,11 @@ class Plan(NamedTuple):
 
 
 class Forked:
-    """A Python process in its own session, with part of the interface of subprocess.Popen.
+    """A Python process in its own session, with some of the methods of subprocess.Popen.
 
-    `command` holds the interpreter's arguments: a script's path and its arguments, -m with a module
-    and its arguments, or -c with a program. `stdin` is a file descriptor, and `open_files` is the
-    soft limit on open files.
+    `command` contains the arguments of a Python interpreter: a script, `-m` and a module, or `-c`
+    and a program, each followed by its own arguments. `stdin` is a file descriptor, and
+    `open_files` is the soft limit on open files.
     """
 
     def __init__(
@@ -59,9 +59,9 @@ class Forked:
         given = None if stdin is None else Connection(os.dup(stdin), writable=False)
         plan = Plan(command, dict(environment), out, err or out, given, open_files)
         ready, says_ready = CONTEXT.Pipe(duplex=False)
-        # a daemon, so that a process left behind by a failed test ends with the tests
+        # The process is a daemon, so it ends with the tests even if a failed test does not stop it.
         self.process = CONTEXT.Process(target=run, args=(plan, says_ready), daemon=True)
-        # Hide the main module, such as tests.soak, because multiprocessing would import it again.
+        # Hide the main module, which may be tests.soak. Otherwise, the child would import it again.
         with mock.patch.dict(sys.modules, __main__=ModuleType("__main__")):
             self.process.start()
         says_ready.close()
@@ -98,8 +98,8 @@ class Forked:
 
 
 def run(plan: Plan, says_ready: Connection) -> None:
-    """Set up this forked process as planned, and run the plan's command."""
-    multiprocessing.current_process().daemon = False  # a daemon cannot start processes
+    """Set up this forked process according to its plan, and run the plan's command."""
+    multiprocessing.current_process().daemon = False  # daemons cannot start processes
     os.setsid()
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored under nohup
     os.chdir(ROOT)
@@ -127,7 +127,7 @@ def run(plan: Plan, says_ready: Connection) -> None:
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     elif first == "-c":
         exec(rest[0], {"__name__": "__main__"})
-    elif first.startswith("-"):  # other options need a new interpreter
+    elif first.startswith("-"):  # any other option needs a new interpreter
         os.execv(sys.executable, [sys.executable, *plan.command])
     else:
         runpy.run_path(first, run_name="__main__")
@@ -136,7 +136,7 @@ def run(plan: Plan, says_ready: Connection) -> None:
 def run_to_end(
     *command: str, environment: Mapping[str, str], given: str = "", timeout: float
 ) -> subprocess.CompletedProcess[str]:
-    """Run a process to completion, like subprocess.run. `given` is the text on standard input."""
+    """Run a process to completion, like subprocess.run, with `given` as its standard input."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as stdin:
         stdin.write(given.encode())
         stdin.seek(0)

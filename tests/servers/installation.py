@@ -1,6 +1,7 @@
-"""A separate installation, started with `manage.py serve` as in `make run`.
+"""Set up a separate installation, and start it with `manage.py serve`, as `make run` does.
 
-The installation uses the test servers if TEST_DATABASE_URL is set, otherwise the embedded default.
+The installation uses the test servers if TEST_DATABASE_URL is set. Otherwise, it runs in embedded
+mode, with SQLite.
 """
 
 import json
@@ -20,7 +21,7 @@ from tests.servers.processes import free_port, wait_until
 
 
 class Installation:
-    """An installation with its own database and state folder, as a context manager."""
+    """An installation with its own database and state folder. Use it as a context manager."""
 
     def __init__(self, folder: Path) -> None:
         self.port = free_port()
@@ -38,7 +39,7 @@ class Installation:
             "REDIS_PREFIX": self.database,
             "WEBHOOK_CA_BUNDLE": certificates.ca_file(),
             "WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8",
-            # No request may use this proxy: neither a webhook nor a check at startup
+            # This proxy does not exist, so a webhook or startup check that used it would fail.
             "http_proxy": "http://127.0.0.1:9",
             "https_proxy": "http://127.0.0.1:9",
             "DJANGO_SETTINGS_MODULE": "config.settings",
@@ -76,7 +77,7 @@ class Installation:
         return json.loads(done.stdout) if "--json" in words else done.stdout
 
     def start(self) -> str:
-        """Start the service, and wait until it prints its welcome message. Returns its output."""
+        """Start the service, wait until its startup is complete, and return its output."""
         self.log.write_bytes(b"")
         self.running = Forked("manage.py", "serve", environment=self.environment, out=self.log)
         wait_until(lambda: "Press Ctrl-C to stop." in self.said(), told=self.said)
@@ -86,7 +87,7 @@ class Installation:
         return self.log.read_text(errors="replace")
 
     def interrupt(self) -> int:
-        """Stop the service as Ctrl-C does. Returns the exit code."""
+        """Stop the service as Ctrl-C does, and return its exit code."""
         assert self.running
         self.running.send_signal(signal.SIGINT)
         return self.running.wait(PATIENCE)

@@ -1,4 +1,4 @@
-"""Lock rows as an open PostgreSQL transaction does, and limit the wait for locks."""
+"""Lock rows in another PostgreSQL transaction, and limit how long this process waits for locks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from config.database import locks
 
 @contextmanager
 def locked(*several: "QuerySet[Any]") -> Iterator[None]:
-    """Lock rows while the block runs. Asserts that there are rows to lock."""
+    """Keep rows locked while the block runs, and assert that each queryset contains rows."""
     with psycopg.connect(**connection.get_connection_params()) as session:
         for rows in several:
             keys = list(rows.values_list("pk", flat=True))
@@ -27,7 +27,7 @@ def locked(*several: "QuerySet[Any]") -> Iterator[None]:
 @contextmanager
 def limited_waits(timeout: str = locks.WORKER_LOCK_TIMEOUT) -> Iterator[None]:
     """Limit how long this process waits for locks. The default is a worker's limit."""
-    database: Any = connection  # Any: the stubs lack the pool
+    database: Any = connection  # Any: the type stubs lack `close_pool`
     before = dict(database.settings_dict["OPTIONS"])
     locks.limit_waits(timeout)
     try:
@@ -39,7 +39,7 @@ def limited_waits(timeout: str = locks.WORKER_LOCK_TIMEOUT) -> Iterator[None]:
 
 
 def waits_for_a_lock() -> bool:
-    """Return whether a session of this database waits for a lock. PostgreSQL only."""
+    """Return whether any session of this PostgreSQL database is waiting for a lock."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_stat_clear_snapshot()")
         cursor.execute(

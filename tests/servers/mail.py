@@ -1,4 +1,4 @@
-"""A real mail server that accepts emails, rejects them or hangs up, as configured."""
+"""A real mail server that can be told to accept emails, reject them or hang up."""
 
 import socketserver
 import threading
@@ -10,12 +10,12 @@ GREETING, OK, GO_ON, BYE = b"220 test\r\n", b"250 ok\r\n", b"354 go on\r\n", b"2
 
 
 class MailServer:
-    """A server on a free port of 127.0.0.1, as a context manager. `mails` lists received emails."""
+    """A server on a free port of 127.0.0.1. `mails` contains the emails that it has received."""
 
     def __init__(self) -> None:
         self.mails: list[str] = []
-        # One response to MAIL FROM for each email; b"" hangs up instead. Once no responses are
-        # left, emails are accepted.
+        # The responses to MAIL FROM, one for each email. If a response is b"", the server hangs up
+        # instead. Once no responses are left, it accepts all emails.
         self.answers: deque[bytes] = deque()
         owner = self
 

@@ -1,4 +1,4 @@
-"""A real OpenAI-compatible endpoint over plain HTTP, with configurable responses."""
+"""A real OpenAI-compatible server that uses plain HTTP and sends the responses that a test sets."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ class ModelServer(Receiver):
         return [orjson.loads(arrival.body) for arrival in self.arrivals]
 
     def say(self, *plan: Behavior) -> None:
-        """Set the behaviors for successive requests. The last behavior is repeated."""
+        """Set the behaviors for the next requests, in order. The last behavior is then repeated."""
         self.on(PATH, *plan)
 
 
@@ -55,7 +55,7 @@ def completion(
 
 
 def replying(reply: Callable[[Messages], str], *, delay: float = 0.0) -> Behavior:
-    """Return a behavior that passes the messages to a function and replies with its result."""
+    """Return a behavior that replies with the result of calling `reply` on the messages."""
 
     def behavior(arrival: Arrival) -> Iterator[Step]:
         body = completion(reply(orjson.loads(arrival.body)["messages"]), usage=True)
@@ -92,9 +92,9 @@ def dripping(content: str, *, gap: float = 0.05) -> Behavior:
 
 
 class HeldModel(ModelServer):
-    """A model that delays its replies until `ready` is set, each for at most `patience` seconds.
+    """A model that delays each reply until `ready` is set, but for at most `patience` seconds.
 
-    If `then` lists further behaviors, only the first reply is delayed.
+    If further behaviors are given in `then`, only the first reply is delayed.
     """
 
     def __init__(self, content: str, *then: Behavior, patience: float) -> None:

@@ -1,8 +1,7 @@
-"""Import the service's packages, so that processes forked afterwards need not import them.
+"""Import packages that the service uses, so that forked processes need not import them again.
 
-Modules that read Django's settings or the environment when they are imported are not listed.
-An example is prometheus_client, which reads the environment. Each forked process imports such
-modules itself.
+Modules that read Django's settings or the environment at import time are left out. One example is
+prometheus_client. Each forked process imports those modules itself.
 """
 
 import gc

@@ -1,4 +1,4 @@
-"""Start, halt and kill processes of the service that run on the test database."""
+"""Start, stop and kill processes of the service that use the test database."""
 
 import contextlib
 import itertools
@@ -26,7 +26,7 @@ QUICKLY = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 
 
 def wait_until(fact: Callable[[], Any], seconds: float = PATIENCE, *, told: Any = None) -> Any:
-    """Wait for a function to return a true value. Returns the value, or raises AssertionError."""
+    """Wait until a function returns a true value, and return it. Fail if it takes too long."""
     deadline = time.monotonic() + seconds
     while not (found := fact()):
         assert time.monotonic() < deadline, told() if callable(told) else f"not within {seconds} s"
@@ -35,7 +35,7 @@ def wait_until(fact: Callable[[], Any], seconds: float = PATIENCE, *, told: Any 
 
 
 class Process:
-    """A process of the service with its own environment, as a context manager."""
+    """A process of the service with its own environment. Use it as a context manager."""
 
     command: tuple[str, ...] = ()
 
@@ -68,13 +68,13 @@ class Process:
         os.kill(self.running.pid, number)
 
     def kill(self) -> None:
-        """Kill the process as a machine failure would, even if the process is halted."""
+        """Kill the process without letting it clean up, as if the machine had failed."""
         if self.running and self.running.poll() is None:
             self.signal(signal.SIGKILL)
         self.wait()
 
     def stop(self) -> int:
-        """Send SIGTERM, and wait for the process to exit. Returns the exit code."""
+        """Send SIGTERM, wait for the process to exit, and return its exit code."""
         self.signal(signal.SIGTERM)
         return self.wait()
 
@@ -87,22 +87,22 @@ class Process:
 
 
 class Worker(Process):
-    """A worker process. `slots` is its number of threads."""
+    """A worker process with `slots` threads."""
 
     def __init__(self, *, slots: int = 8, crash_point: str = "", **options: Any) -> None:
         super().__init__(TEST_CRASH_POINT=crash_point, **options)
         self.command = (*WORKER, *QUICKLY, "--concurrency", str(slots))
 
 
-# These ports are below the range that the system assigns to clients, and each parallel test process
-# uses its own. This keeps other processes from taking a port before its server listens, or while
-# the server restarts.
+# The ports to choose from. They are below the range that the system assigns to clients, and no two
+# test processes share a port. This keeps other processes from taking a port before a server
+# listens on it or while the server restarts.
 TURN = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 16
 PORTS = itertools.cycle(SystemRandom().sample(range(16_384 + TURN, 32_768, 16), 500))
 
 
 def free_port() -> int:
-    """Choose an unused port, for a process that will listen on it."""
+    """Choose an unused port for a process to listen on."""
     for port in PORTS:
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port
@@ -110,7 +110,7 @@ def free_port() -> int:
 
 
 class Web(Process):
-    """The web server. On entry, the context manager waits until the server responds."""
+    """A web server. Entering its context starts the server and waits until it responds."""
 
     command = ("manage.py", "serve", "web")
 
@@ -132,8 +132,8 @@ class Web(Process):
     def kill(self) -> None:
         """Kill the server and its workers, and wait until all of them have ended.
 
-        A worker that is still exiting has the database open. If the database file is replaced
-        during that time, SQLite reports "disk I/O error".
+        A worker keeps the database open until it has ended. If the database file were replaced
+        before then, SQLite would report "disk I/O error".
         """
         if self.running and self.running.poll() is None:
             self.signal_all(signal.SIGKILL)
@@ -141,7 +141,7 @@ class Web(Process):
         wait_until(lambda: not self.alive())
 
     def alive(self) -> list[Path]:
-        """List the /proc entries of the server and its workers, except for ended processes."""
+        """Return the /proc entry of each server or worker process that has not ended."""
         assert self.running
         found = []
         for entry in Path("/proc").glob("[0-9]*"):

@@ -1,4 +1,4 @@
-"""Scrape the metrics of real processes, and have promtool evaluate the alert rules on them."""
+"""Scrape the metrics of real processes, and let promtool apply the alert rules to them."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from tests.servers.processes import ROOT
 
 ALERTS = ROOT / "docs" / "monitoring" / "alerts.yml"
 FIRING = 'max by (alertname) (ALERTS{alertstate="firing"})'
-LASTING = 500  # how many scrape intervals the fault lasts
+LASTING = 500  # how long a fault lasts, in scrape intervals
 Series = tuple[str, tuple[tuple[str, str], ...]]
 Scrape = dict[Series, float]
 COUNTED = ("_total", "_bucket", "_count", "_sum")
@@ -31,7 +31,7 @@ def page_of(address: str) -> str | None:
 
 
 def scrape(addresses: Iterable[str]) -> Scrape:
-    """Read metrics pages as Prometheus does, adding `up` and the labels `job` and `instance`."""
+    """Read metrics pages as Prometheus does: add `up` and the labels `job` and `instance`."""
     found: Scrape = {}
     for address in addresses:
         target = {"job": "chatbots", "instance": address.removeprefix("http://")}
@@ -44,9 +44,9 @@ def scrape(addresses: Iterable[str]) -> Scrape:
 
 
 def series(scrapes: Sequence[Scrape]) -> list[dict[str, str]]:
-    """Write scrapes in promtool's notation, and extrapolate beyond the last one.
+    """Convert scrapes to promtool's notation, and extrapolate beyond the last scrape.
 
-    Gauges keep their last value. Counters keep increasing as they did between the last two scrapes.
+    Gauges keep their last value. Counters keep growing as they did between the last two scrapes.
     """
     last, before = scrapes[-1], scrapes[-2]
     written = []
@@ -64,7 +64,7 @@ def series(scrapes: Sequence[Scrape]) -> list[dict[str, str]]:
 def firing(*scrapes: Scrape) -> set[str]:
     """Return the alerts that fire if the trend of the last two scrapes continues for two hours.
 
-    The names omit the prefix `Chatbots`, which all alerts share.
+    The names are returned without the prefix `Chatbots`, which all alerts share.
     """
     test = {
         "rule_files": [str(ALERTS)],

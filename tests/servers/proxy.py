@@ -9,12 +9,12 @@ from typing import Self
 
 from tests.servers.processes import free_port
 
-SLOWLY = 0.3  # seconds by which each chunk is delayed
-RESET = struct.pack("ii", 1, 0)  # the value of SO_LINGER that closes with a reset
+SLOWLY = 0.3  # delay of each chunk, in seconds
+RESET = struct.pack("ii", 1, 0)  # SO_LINGER value that sends a reset when the socket is closed
 
 
 class Proxy:
-    """A context manager that forwards bytes to a port on this machine until it is told to fail."""
+    """Forwards bytes to a port on this machine, and can be told to fail in several ways."""
 
     def __init__(self, to: int) -> None:
         self.to, self.port = to, free_port()
@@ -33,7 +33,7 @@ class Proxy:
         self.passes.set()
 
     def recover(self) -> None:
-        """Forward bytes again. Bytes sent during `silent` arrive late, but are not lost."""
+        """Forward bytes again. Bytes sent during a `silent` failure arrive late, but do arrive."""
         listens = self.listener and self.failure != "refused"
         self.failure = ""
         self.passes.set()
@@ -45,11 +45,11 @@ class Proxy:
     def fail(self, failure: str) -> None:
         """Fail in the given way until recover() is called.
 
-        `refused` closes the port and all connections. `cut` closes all connections, and each new
-        one as soon as it is accepted. `silent` forwards no bytes, and `slow` delays each chunk.
+        `refused` closes the port and all connections. `cut` closes all connections, and closes new
+        ones right after accepting them. `silent` forwards no bytes, and `slow` delays each chunk.
         """
         self.failure = failure
-        if failure == "refused" and self.listener:  # closing does not wake the accepting thread
+        if failure == "refused" and self.listener:  # a shutdown wakes the thread in accept()
             self.listener.shutdown(socket.SHUT_RDWR)
             self.listener.close()
         if failure in ("refused", "cut"):

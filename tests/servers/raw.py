@@ -1,4 +1,4 @@
-"""Write HTTP requests as bytes, in parts if needed."""
+"""Write HTTP requests as raw bytes, so that a test can also send a request in parts."""
 
 import socket
 
@@ -7,7 +7,7 @@ from tests.servers.processes import Web
 
 
 class Raw:
-    """A connection on which a test writes bytes and reads responses."""
+    """A connection that a test uses to send raw requests and read responses."""
 
     def __init__(self, web: Web, *, source: str = "127.0.0.1") -> None:
         server = "127.0.0.1", web.port

@@ -1,8 +1,8 @@
 """A real webhook receiver (threads, sockets, TLS) that records requests.
 
 Its responses are configurable. The receiver can also run as a separate process:
-`python -m tests.servers.receiver --port 0 --chain server.pem`. The process prints `{"port": …}`
-first, then one JSON line per request, with the body in base64.
+`python -m tests.servers.receiver --port 0 --chain server.pem`. The process first prints
+`{"port": …}`, and then one line of JSON per request, with the body in base64.
 """
 
 import argparse
@@ -27,19 +27,19 @@ Greeting = Callable[["Receiver", socket.socket], socket.socket | None]
 
 
 def shake_hands(receiver: "Receiver", raw: socket.socket) -> socket.socket | None:
-    """Complete the TLS handshake. Without a TLS context, return the connection unchanged."""
+    """Return the connection. If there is a TLS context, complete the TLS handshake first."""
     if receiver.context is None:
         return raw
     return receiver.context.wrap_socket(raw, server_side=True)
 
 
 class Receiver:
-    """A server on a free port, as a context manager.
+    """A server on a free port. Use it as a context manager.
 
-    Without a TLS context, the server speaks plain HTTP. Each request is passed to `tell` or, if
-    that is not given, appended to `arrivals`. `connections` counts the connections that were
-    opened. `greeting` is called with each new connection, and returns the one to read requests
-    from, or None.
+    Without a TLS context, the server speaks plain HTTP. Each request is passed to `tell`, or
+    appended to `arrivals` if `tell` is not given. `connections` is the number of connections that
+    have been opened. `greeting` is called with each new connection. It returns the connection to
+    read requests from, or None to close the connection without reading any.
     """
 
     def __init__(
@@ -80,13 +80,13 @@ class Receiver:
         return f"{'https' if self.context else 'http'}://{host or self.host}:{self.port}{path}"
 
     def on(self, path: str, *plan: Behavior) -> None:
-        """Set the behaviors for successive requests to a path. The last behavior is repeated."""
+        """Set a path's behaviors, one for each request. Further requests repeat the last one."""
         self._plans[path] = deque(plan)
 
     def wait_for(self, count: int, seconds: float = PATIENCE) -> list[Arrival]:
-        """Wait until this many requests have arrived, and return all arrivals.
+        """Wait until this many requests have arrived, and return all requests so far.
 
-        Fails the test if they do not arrive in time.
+        The test fails if they do not arrive in time.
         """
         with self._arrived:
             enough = self._arrived.wait_for(lambda: len(self.arrivals) >= count, seconds)
@@ -142,7 +142,7 @@ class Receiver:
 
 
 def read_request(file: BinaryIO, connection: int) -> Arrival | None:
-    """Read one request. Returns None at the end of the connection."""
+    """Read one request, or return None if the connection has ended."""
     first = file.readline()
     if not first:
         return None
@@ -154,7 +154,7 @@ def read_request(file: BinaryIO, connection: int) -> Arrival | None:
     return Arrival(monotonic, wall, method, path, headers, file.read(length), connection)
 
 
-# Greetings after which the server never reads a request
+# Greetings that never read a request:
 
 
 def say_nothing(receiver: Receiver, raw: socket.socket) -> None:
@@ -166,7 +166,7 @@ def hang_up_at_once(receiver: Receiver, raw: socket.socket) -> None:
 
 
 def hear_nothing(receiver: Receiver, raw: socket.socket) -> None:
-    """Complete the TLS handshake, then read nothing."""
+    """Complete the TLS handshake, and then read nothing."""
     sock = shake_hands(receiver, raw)
     receiver.stopping.wait(FOR_EVER)
     del sock
@@ -191,7 +191,7 @@ def drip_the_handshake(receiver: Receiver, raw: socket.socket) -> None:
 
 
 def first_flight(receiver: Receiver, raw: socket.socket) -> bytes:
-    """Return what a TLS server sends in reply to the client's first message."""
+    """Return the TLS server's reply to the client's first message."""
     assert receiver.context is not None
     came, said = ssl.MemoryBIO(), ssl.MemoryBIO()
     side = receiver.context.wrap_bio(came, said, server_side=True)
@@ -202,7 +202,7 @@ def first_flight(receiver: Receiver, raw: socket.socket) -> bytes:
 
 
 def main() -> None:
-    """Serve until the process is stopped."""
+    """Run the receiver until its process is stopped."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--port", type=int, default=0)
     options.add_argument(

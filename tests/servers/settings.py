@@ -1,4 +1,4 @@
-"""The settings for processes that tests start: the test database, long timeouts, crash points."""
+"""Settings for processes that tests start: the test database, long timeouts and crash points."""
 
 import os
 
@@ -15,6 +15,6 @@ BODY_TIMEOUT = float(os.environ.get("TEST_BODY_TIMEOUT", "30"))
 STALL_TIMEOUT = float(os.environ.get("TEST_STALL_TIMEOUT", "60"))
 METRICS_FRESH = float(os.environ.get("TEST_METRICS_FRESH", "5"))
 crash.install(os.environ.get("TEST_CRASH_POINT", ""))
-# Serve static files directly from the packages, even if `make run` has collected them.
+# Serve static files directly from the packages, even if `make run` has already collected the files.
 STATIC_ROOT = os.environ.get("TEST_STATIC_ROOT", f"{STATE_DIR}/static")
 WHITENOISE_USE_FINDERS = "TEST_STATIC_ROOT" not in os.environ

@@ -70,17 +70,17 @@ class Site:
         wait_until(lambda: prometheus.page_of(self.worker_address), told=self.worker.said)
 
     def figure(self, name: str) -> float:
-        """Return a metric, summed over the metrics pages of the web process and the worker."""
+        """Return the sum of a metric over the web process and the worker."""
         return figure([self.web.address, self.worker_address], name)
 
 
 def figure(addresses: list[str], name: str) -> float:
-    """Add up all series of a metric on these metrics pages."""
+    """Add up all series of a metric on the metrics pages at these addresses."""
     return sum(value for (key, _), value in prometheus.scrape(addresses).items() if key == name)
 
 
 class Talk:
-    """A chatbot with a webhook and a thread, with methods to send messages and store deliveries."""
+    """A chatbot that has a webhook and a thread. Its methods send messages and store deliveries."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -133,9 +133,9 @@ def all_settled() -> bool:
 
 @contextlib.contextmanager
 def locked(seconds: float) -> Iterator[None]:
-    """Block writes to deliveries and general settings or, on SQLite, to the entire database.
+    """Block writes to deliveries and general settings. On SQLite, block all writes.
 
-    The lock is held for at least `seconds`, even if the `with` block ends sooner.
+    The lock is held for at least `seconds` seconds, even if the `with` block ends sooner.
     """
     if connection.vendor == "postgresql":
         connect, begin = psycopg.connect(**connection.get_connection_params()), LOCK

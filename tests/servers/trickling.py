@@ -1,4 +1,4 @@
-"""Clients that start a request and then send its body one byte at a time."""
+"""Clients that begin a request and then send its body one byte at a time."""
 
 import http.client
 import select
@@ -19,7 +19,7 @@ class Answer(NamedTuple):
 
 
 class Trickling:
-    """Concurrent clients, as a context manager. Each sends one request at a time."""
+    """Runs concurrent clients while its context is active. Each sends one request at a time."""
 
     def __init__(self, port: int, path: str, key: str, *, clients: int) -> None:
         self.port, self.answers, self.begun = port, list[Answer](), 0
@@ -32,8 +32,8 @@ class Trickling:
             (with_key + chunked, b"1\r\n \r\n"),
             (with_name + long, b" "),
             (with_name + chunked, b"1\r\n \r\n"),
-            (with_key + long, b""),  # sends no byte of the body
-            (common + chunked, b"1\r\n \r\n"),  # has no key
+            (with_key + long, b""),  # sends no part of the body
+            (common + chunked, b"1\r\n \r\n"),  # sends no API key
         ]
         self.ending = threading.Event()
         self.threads = [
@@ -52,7 +52,7 @@ class Trickling:
             thread.join()
 
     def trickle(self, head: bytes, part: bytes) -> None:
-        """Send one request after another. The server may close a connection without a response."""
+        """Keep sending requests, even if the server closes a connection without a response."""
         while not self.ending.is_set():
             with suppress(OSError, http.client.HTTPException):
                 self.send(head, part)

@@ -1,4 +1,4 @@
-"""Only web processes and the system checks load the modules of the admin's pages."""
+"""Only web processes and system checks load the modules of the admin's pages."""
 
 import json
 from typing import Any
@@ -31,8 +31,9 @@ json.dump(known, sys.stdout)
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The modules that are loaded after each of three successive steps in one process.
 
-    `started`: the code of a worker and of `serve` is loaded. `checked`: the admin's checks have
-    run, with `found` faults. `web`: the web application is loaded.
+    `started`: the code of a worker and of `serve` has been loaded. `checked`: the admin's checks
+    have also run. `web`: the web application has also been loaded. `found` is the number of faults
+    that the checks found.
     """
     known: dict[str, Any] = json.loads(run(tmp_path_factory.mktemp("state"), LOADED))
     return known

@@ -38,7 +38,7 @@ def client(chatbot: Chatbot) -> Client:
 def narrowed(client: Client, address: str, name: str, beginning: str) -> list[str]:
     """Narrow a filter, and return the ids of the rows that it offers.
 
-    `beginning` is the beginning of a name, or a whole id.
+    `beginning` is either the first letters of a name or a complete id.
     """
     _, options = select(client, f"{address}?{name}_begins={beginning}", name)
     return [key for key in options if key]

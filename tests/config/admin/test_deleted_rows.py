@@ -1,4 +1,4 @@
-"""A row that a colleague deletes does not block a form, and no input is lost without a message."""
+"""A form can be saved after a colleague deletes one of its rows, and lost input is reported."""
 
 from typing import Any
 

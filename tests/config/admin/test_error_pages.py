@@ -1,4 +1,4 @@
-"""The admin and the invitation page show errors as pages. Unknown paths elsewhere get JSON."""
+"""Errors in the admin and on the invitation page are shown as HTML. Other errors are JSON."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +31,7 @@ def client(chatbot: Chatbot) -> Client:
 
 
 def is_page(answer: HttpResponse, status: int) -> bool:
-    """Assert that a response is a page with this status, and return whether it shows the status."""
+    """Assert that a response is HTML with this status code. Returns whether the code is shown."""
     assert answer.status_code == status
     assert answer["Content-Type"].startswith("text/html")
     assert "Content-Security-Policy" in answer

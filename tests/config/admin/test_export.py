@@ -191,7 +191,7 @@ def test_the_page_of_an_export_without_rows_or_filter_says_so(
     client: Client, chatbot: Chatbot
 ) -> None:
     text = client.get(reverse("admin:conversations_lead_export_page")).text
-    assert "none; the export has every row that you may see" in text
+    assert "none; the export contains all rows that you may see" in text
     assert "<b>no</b> now" in text
 
 
@@ -215,7 +215,7 @@ def test_the_progress_counts_the_rows_that_were_sent(
     client: Client, running: Iterator[bytes]
 ) -> None:
     assert progress(client) == {"rows": 0, "state": "waiting"}
-    for _ in range(3):  # the header row and two chunks; a chunk is counted when the next is read
+    for _ in range(3):  # the header row and two chunks; the second chunk is not counted yet
         next(running)
     assert progress(client) == {"rows": 2, "state": "running"}
     assert b"".join(running).count(b"\n") == 1

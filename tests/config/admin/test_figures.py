@@ -26,7 +26,7 @@ from webhooks.models.retry_job import RetryJob, RetryPart
 
 FIGURE = 7_654_321
 PLAIN, GROUPED = str(FIGURE), f"{FIGURE:,}"
-SEPARATED = re.compile(r'=\s*"[^"]*\b\d{1,3},\d{3}\b[^"]*"')  # separators in an attribute's value
+SEPARATED = re.compile(r'=\s*"[^"]*\b\d{1,3},\d{3}\b[^"]*"')  # a number with commas in an attribute
 SPOKEN = re.compile(r' (?:aria-label|title)="[^"]*"')
 
 
@@ -67,7 +67,7 @@ def count_activity(chatbot: Chatbot, now: datetime) -> None:
 
 @pytest.fixture
 def tenant(db: None) -> Tenant:
-    """A tenant whose pages show large numbers: FIGURE, or sums of it."""
+    """A tenant whose pages show large numbers: FIGURE itself, or sums that include it."""
     tenant, now = Tenant("zebra"), timezone.now()
     Plan.objects.update(
         messages_per_minute=FIGURE,

@@ -1,4 +1,4 @@
-"""A list on a row's page saves the rows that the page showed, whatever happened to the others."""
+"""Saving a page of a list changes the rows it showed, even if they have moved to other pages."""
 
 from datetime import date
 from typing import Any
@@ -30,7 +30,7 @@ def page_of(row: Any) -> str:
 
 
 def second_page(client: Client, row: Any, prefix: str) -> dict[str, Any]:
-    """Return the fields of a row's page, opened at the second page of one of its lists."""
+    """Open a row's page at the second page of one of its lists. Returns the form's fields."""
     return fields_of(client.get(f"{page_of(row)}?{prefix}-page=2"))
 
 

@@ -21,9 +21,9 @@ BOM = b"\xef\xbb\xbf"
 
 
 def nested(depth: int, *, of: str = "{}") -> bytes:
-    """Return JSON for an object that contains only objects, and is `depth` levels deep.
+    """Return JSON for `depth` nested objects.
 
-    With `of="[]"`, the levels are arrays instead, inside one object that is not counted.
+    With `of="[]"`, return an object that contains `depth` nested arrays.
     """
     opening, closing = ('{"a":', "}") if of == "{}" else ("[", "]")
     inner = opening * (depth - 1) + ("{}" if of == "{}" else "[]") + closing * (depth - 1)
@@ -31,19 +31,19 @@ def nested(depth: int, *, of: str = "{}") -> bytes:
 
 
 def filled(unit: str, *, number: int = body.MAX_BYTES) -> bytes:
-    """Return JSON for an object with an array of equal values, limited to 1 MiB."""
+    """Return JSON for an object with an array of `number` equal values, but at most 1 MiB."""
     number = min(number, (body.MAX_BYTES - 10) // (len(unit) + 1))
     return b'{"tags":[' + ",".join([unit] * number).encode() + b"]}"
 
 
 def full(unit: str, *, of: int) -> bytes:
-    """Return a body with as many units as MAX_VALUES allows, if each unit counts as `of` values."""
+    """Return the largest body that MAX_VALUES allows, if each unit counts as `of` values."""
     return filled(unit, number=(body.MAX_VALUES - 3) // of)
 
 
 @pytest.fixture
 def starters(chatbot: Chatbot) -> str:
-    """The path of the one operation that accepts any object."""
+    """The path of the only operation whose body may be any object."""
     return f"/v1/chatbots/chatbot/{chatbot.pk}/conversation-starters"
 
 
@@ -169,7 +169,7 @@ def cheapest(run: Callable[[], object]) -> float:
 def test_no_body_takes_much_processor_time(
     api: Api, chatbot: Chatbot, starters: str, raw: bytes
 ) -> None:
-    """Handling a body is faster than adding up 2,500,000 numbers, which takes under 100 ms."""
+    """Handling a body takes less time than adding 2,500,000 numbers, which takes under 100 ms."""
     unit = cheapest(lambda: sum(number for number in range(500_000)))
     for path in (starters, f"/v1/chatting/{chatbot.pk}/threads"):
         assert api.post(path, raw).status_code in (200, 400)

@@ -195,7 +195,7 @@ def test_only_a_post_accepts_an_optional_idempotency_key(name: str) -> None:
     header = COMPONENTS["parameters"]["IdempotencyKey"]
     assert (header["name"], header["in"]) == ("Idempotency-Key", "header")
     assert header["required"] is False
-    given = {"example", "examples", "default"}  # API clients would send such a value by default
+    given = {"example", "examples", "default"}  # API clients could send such a value by default
     assert not given & (header.keys() | header["schema"].keys())
 
 

@@ -17,8 +17,8 @@ def new_class(request: pytest.FixtureRequest) -> Iterator[None]:
     made = [type("Novel", (request.param,), {"code": NOVEL})]
     yield
     made.clear()
-    # Garbage-collect the class now. Otherwise, its code could appear in the document that other
-    # tests compare.
+    # Garbage-collect the class now. Otherwise, its code could appear in the OpenAPI document in
+    # other tests.
     gc.collect()
     assert NOVEL not in codes()
 

@@ -62,9 +62,9 @@ def test_exactly_the_allowed_number_of_concurrent_requests_passes(api: Api, limi
 
 
 def minutes(key: object, begun: float, ended: float) -> int:
-    """Count a key's one-minute windows between two times.
+    """Count a key's one-minute windows that overlap the span between two times.
 
-    Each key's windows have their own offset within the minute, and end on a whole second.
+    The windows start at the same second of every minute. The key determines that second.
     """
     grid = zlib.crc32(str(key).encode())
     return (int(ended) - grid) // 60 - (int(begun) - grid) // 60 + 1

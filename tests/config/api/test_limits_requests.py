@@ -1,4 +1,4 @@
-"""One round trip counts a request by address and by user, with the same results as two."""
+"""One round trip counts a request by address and by user, with the same result as two trips."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.proves("Limits/address", "Limits/user"),
     pytest.mark.skipif(not settings.REDIS_URL, reason="counters in memory need no round trip"),
 ]
-PATH, USERS = "/v1/chatbots", 4  # USERS: the number of calls that a user may make
+PATH, USERS = "/v1/chatbots", 4  # USERS: the maximum number of calls per user
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def limited(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def trips(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """Record the number of counters in each round trip to Redis."""
+    """Record how many counters are changed in each round trip to Redis."""
     recorded: list[int] = []
     add_each = SharedCounters.add_each
 
@@ -46,7 +46,7 @@ def trips(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
 
 def with_key(key: str, call: Call | None = None) -> WSGIRequest:
-    """Return a request with a key, as the middleware passes it to the limits."""
+    """Return a request with a key, in the form that the middleware passes to the rate limits."""
     request = RequestFactory().get("/", headers={"authorization": f"Bearer {key}"})
     request.META[limits.CALL] = call or Call()
     return request

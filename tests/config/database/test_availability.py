@@ -1,4 +1,4 @@
-"""A command that cannot use the database names the reason in one line."""
+"""If a command cannot use the database, it prints the reason on one line."""
 
 import os
 import sqlite3
@@ -20,7 +20,7 @@ COMMANDS = [
 
 
 def error_of(folder: Path, *words: str, **environment: str) -> str:
-    """Run a command that must fail, and return its only error, which must be its last line."""
+    """Run a command that must fail, and return the last line of its output, the only error."""
     plain = {"PATH": os.environ["PATH"], "STATE_DIR": str(folder), "PORT": str(free_port())}
     done = run_to_end("manage.py", *words, environment=plain | environment, timeout=PATIENCE)
     assert done.returncode == 1, done.stderr

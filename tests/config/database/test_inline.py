@@ -1,4 +1,4 @@
-"""The thread that takes requests from the network answers short requests, and never waits long."""
+"""The thread that takes requests answers short requests itself, and never waits long."""
 
 import sqlite3
 import time
@@ -87,7 +87,7 @@ def test_every_read_uses_only_prepared_statements(
     api: Api, chatbot: Chatbot, read: Operation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = ids_of(chatbot)
-    # The first request with a key records the key's use, and this write waits for the disk.
+    # The first request with a key records the key's use, which waits for the disk.
     api.get("/v1/chatbots")
     monkeypatch.setattr(connection, "inline", True)
     monkeypatch.setattr(inline, "until", time.monotonic() + PATIENCE)
@@ -101,7 +101,7 @@ def web(chatbot: Chatbot, request: pytest.FixtureRequest) -> Iterator[Web]:
 
 
 def get(web: Web, path: str, key: str = "") -> tuple[int, float]:
-    """Send a GET request, and return the status and the seconds until the response."""
+    """Send a GET request, and return the status and the response time in seconds."""
     headers, began = {"Authorization": f"Bearer {key}"} if key else {}, time.monotonic()
     response = requests.get(f"{web.address}{path}", headers=headers, timeout=60)
     return response.status_code, time.monotonic() - began
@@ -112,9 +112,9 @@ def get(web: Web, path: str, key: str = "") -> tuple[int, float]:
 def test_a_read_that_starts_again_in_a_thread_is_counted_once(
     web: Web, api: Api, chatbot: Chatbot
 ) -> None:
-    # A thread answers the first request, then offers its connection to the thread that takes
-    # requests. When `other` first uses its key, that thread must not record the use, so the request
-    # moves to another one.
+    # Another thread answers the first request, then offers its connection to the thread that takes
+    # requests. That thread must not record a key's first use, so it leaves the first request with
+    # the second key to another thread.
     other = caller(chatbot.account.owner)
     keys = [api.key] * 2 + [other.key] * 5
     assert [get(web, "/api/v1/chatbots", key)[0] for key in keys] == [200] * 6 + [429]
@@ -147,7 +147,10 @@ def test_a_read_that_waits_for_the_database_delays_no_other_request(
 
 
 def any_is_short(delays: Callable[[], list[float]]) -> bool:
-    """Return whether one of three runs has only short delays. A busy machine can delay a run."""
+    """Return whether all delays are short in at least one of three runs.
+
+    A busy machine may slow down the other runs.
+    """
     return any(max(delays()) < SHORT for _ in range(3))
 
 
@@ -156,7 +159,8 @@ def any_is_short(delays: Callable[[], list[float]]) -> bool:
 def test_a_connection_that_the_server_has_closed_is_not_used(
     web: Web, api: Api, chatbot: Chatbot
 ) -> None:
-    # A thread answers the first request, then offers its connection to the one that takes requests.
+    # Another thread answers the first request, then offers its connection to the thread that takes
+    # requests.
     assert get(web, "/api/v1/chatbots", api.key)[0] == 200
     with connection.cursor() as cursor:
         cursor.execute(

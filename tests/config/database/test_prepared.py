@@ -1,6 +1,6 @@
 """A prepared statement returns what its queryset returns, and is compiled once for each shape.
 
-A shape is a variant of the statement, such as one with a certain limit.
+A shape is the variant of a statement that is built for one combination of positional arguments.
 """
 
 import threading

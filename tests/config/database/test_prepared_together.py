@@ -30,7 +30,7 @@ RENAME = prepared_update(
 
 
 def renamed(name: str) -> None:
-    """Rename the oldest account, and add a follow-up prompt with the name to the oldest chatbot."""
+    """Rename the oldest account to `name`, and give the oldest chatbot a prompt with that text."""
     account = Account.objects.earliest("created_at")
     RENAME.write(id=account.pk, name=name)
     chatbot = Chatbot.objects.earliest("created_at")

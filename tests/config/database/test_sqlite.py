@@ -1,4 +1,4 @@
-"""The service's writers to SQLite wait in one queue. Each leaves it when its transaction ends."""
+"""The service's writers to SQLite wait in one queue. Each writer leaves after its transaction."""
 
 import threading
 import time
@@ -25,7 +25,7 @@ LONGEST_WAIT = 1.0  # seconds that a writer may wait, even on a busy machine
 
 
 class BusyProcess(Process):
-    """A process with eight threads that write without pause."""
+    """A process with eight threads that write without pausing."""
 
     command = (
         "-c",

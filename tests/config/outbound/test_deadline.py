@@ -12,13 +12,13 @@ from config.outbound import deadline
 from config.outbound.deadline import connect, left, look_up, within
 
 LOOPBACK = ipaddress.ip_address("127.0.0.1")
-NEVER = 600  # seconds, far more than the test takes
-SLACK = 10  # seconds that a busy machine may add
+NEVER = 600  # seconds, far longer than the tests take
+SLACK = 10  # extra seconds that a busy machine may take
 
 
 @pytest.fixture
 def slow_names(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Make lookups hang, except for `quick.example.com`, and record the names looked up."""
+    """Record looked-up names, and make every lookup hang except that of `quick.example.com`."""
     asked, released = [], threading.Event()
 
     def ask(host: bytes, *args: Any, **kwargs: Any) -> list[Any]:
@@ -37,7 +37,7 @@ def slow_names(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    """Reserve a port on every IPv4 address, so that no other process listens on it meanwhile."""
+    """Reserve a port on every IPv4 address, so that no other process listens on it."""
     with socket.socket() as reserved:
         reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         reserved.bind(("0.0.0.0", 0))

@@ -1,4 +1,4 @@
-"""The number of idle connections is limited across all hosts, and threads share them.
+"""Threads share idle connections, whose number is limited across all hosts.
 
 A connection that has been idle too long is closed.
 """
@@ -71,7 +71,7 @@ def test_a_connection_with_unread_bytes_is_not_reused(
     client: requests.Session, receivers: list[Receiver]
 ) -> None:
     """Otherwise, the unread bytes would be taken for the response to the next request."""
-    # One TLS record: a response that fills the reader's buffer, and another response
+    # One TLS record with two responses, the first of which fills the reader's buffer
     whole = say.head(200, length=0).ljust(io.DEFAULT_BUFFER_SIZE) + say.head(299, length=0)
     receivers[0].on("/", say.steps(whole), say.answer(500))
     get(client, receivers[0])

@@ -22,7 +22,7 @@ from tests.servers.receiver import Greeting, Receiver
 
 TIMEOUT = 1.0
 SLACK = 5.0  # seconds that a busy machine may add; a flood lasts much longer
-LONG = 60.0  # seconds, more than a test takes
+LONG = 60.0  # seconds; longer than any test takes
 RECEIVED = bytes(100_000)
 
 
@@ -34,7 +34,7 @@ def client() -> Iterator[requests.Session]:
 
 @pytest.fixture
 def connection() -> Iterator[tuple[socket.socket, socket.socket]]:
-    """Connect a socket with its peer."""
+    """Yield a connected socket and its peer."""
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
         socket.create_connection(listener.getsockname()) as sock,
@@ -45,7 +45,7 @@ def connection() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 
 def overrun(sock: socket.socket) -> None:
-    """Stay in a step until it has been cut off."""
+    """Begin a step, and wait until it has been cut off."""
     steps = Steps()
     with pytest.raises(TimeoutError), steps.watched(sock, 0.0):
         wait_until(lambda: not steps.ends)
@@ -133,7 +133,7 @@ def test_a_thread_that_ended_unexpectedly_is_replaced(
     connection: tuple[socket.socket, socket.socket],
 ) -> None:
     steps = Steps()
-    steps.watcher = threading.Thread()  # as after a fork: it does not run
+    steps.watcher = threading.Thread()  # a thread that does not run, as after a fork
     with pytest.raises(TimeoutError), steps.watched(connection[0], 0.0):
         wait_until(lambda: not steps.ends)
 

@@ -78,7 +78,7 @@ def test_a_connection_that_the_peer_closes_is_not_reused(
     first: Behavior,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # On a busy machine, the next request may be sent long before the close arrives.
+    # On a busy machine, the receiver's close may arrive long after the next request was sent.
     monkeypatch.setattr(transport, "AT_ONCE", SLACK)
     receiver.on("/", first, say.answer(201))
     assert get(client, receiver.url())[0] == 200

@@ -41,7 +41,7 @@ def test_a_body_is_read_up_to_its_limit_and_the_connection_is_closed(
 def test_the_framing_of_a_body_is_read_only_up_to_a_limit(
     receiver: Receiver, client: requests.Session, behavior: Behavior
 ) -> None:
-    """Otherwise, a peer could keep this process busy until the deadline."""
+    """Otherwise, the peer could keep this process busy until the deadline."""
     receiver.on("/", behavior)
     with pytest.raises(FAILURES) as caught:
         get(client, receiver.url())

@@ -1,4 +1,4 @@
-"""Small bodies are received, or refused once they are late."""
+"""Small bodies are either received in time or refused."""
 
 import asyncio
 import gc
@@ -17,7 +17,7 @@ Answer = TypeVar("Answer")
 
 
 class Request:
-    """Stands in for granian's watcher of a request, and for the future of its body."""
+    """Stands in for granian's request watcher, and for the future that holds the request body."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop, self.cancelled = loop, False
@@ -60,7 +60,7 @@ def test_late_bodies_are_refused_even_if_the_watch_for_them_has_ended(
         await asyncio.sleep(0.2)
         return request
 
-    # The watch ends with the loop that it runs in.
+    # The watch ends when its event loop ends.
     late = [run(receive()) for _ in range(times)]
     assert found == [(request, None) for request in late]
     assert all(request.cancelled for request in late)
@@ -87,7 +87,7 @@ def test_a_body_that_arrives_in_time_is_passed_on_once() -> None:
 
 
 class Collected:
-    """Garbage that lets other threads run while it is collected."""
+    """Garbage whose collection lets other threads run."""
 
     def __init__(self) -> None:
         self.itself = self
@@ -98,7 +98,7 @@ class Collected:
 
 @pytest.fixture
 def busy_collector() -> Iterator[None]:
-    """Collect garbage often, so that it is also collected while the watch copies its dict."""
+    """Collect garbage so often that some collections begin while the watch copies its dict."""
     before = gc.get_threshold()
     gc.set_threshold(100, 20, 50)
     yield

@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.proves("HTTP statuses/400"),
     pytest.mark.slow,
 ]
-UNFINISHED = 80  # number of unfinished bodies of nearly 1 MiB each: more than fit into memory
+UNFINISHED = 80  # bodies of nearly 1 MiB each, which together exceed the memory limit
 
 
 @pytest.fixture
@@ -35,9 +35,10 @@ def starters(api: Api, chatbot: Chatbot) -> str:
 
 
 def unfinished(web: Web, api: Api, starters: str, sources: int) -> list[Raw]:
-    """Send all but the last byte of UNFINISHED bodies, from a number of addresses.
+    """Send UNFINISHED bodies from `sources` different addresses, each without its last byte.
 
-    First, a part of each body is sent. All these parts fit.
+    The first part of every body is sent before the rest of any body. Together, these first parts
+    fit into the memory limit.
     """
     body = b"x" * (MAX_BYTES - 1)
     part = int(0.9 * min(HELD, sources * SHARE)) // UNFINISHED
@@ -46,7 +47,7 @@ def unfinished(web: Web, api: Api, starters: str, sources: int) -> list[Raw]:
     for raw in waiting:
         raw.send(starters, *as_json(api), f"Content-Length: {MAX_BYTES}", body=first)
     for raw in waiting:
-        with suppress(OSError):  # the body has been refused
+        with suppress(OSError):  # raised if the body has already been refused
             raw.socket.sendall(rest)
     return waiting
 
@@ -59,7 +60,7 @@ def assert_only_some_fit(waiting: list[Raw], room: int) -> None:
             status, headers, _ = raw.response()
             statuses.append((status, headers["connection"], headers.get("retry-after")))
     assert set(statuses) == {(400, "close", None), (503, "close", "1")}
-    # A refused body releases its memory at once, so only those that do not fit are refused.
+    # A refused body releases its memory at once, so only the bodies that do not fit are refused.
     refused = len(waiting) - fitting
     assert refused <= statuses.count((503, "close", "1")) <= refused + 4
 

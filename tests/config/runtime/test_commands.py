@@ -92,7 +92,7 @@ def made(chatbot: Chatbot, count: int) -> None:
             retry.BATCH,
             'UPDATE "webhooks_delivery"',
             retry.BATCH * 2 - 1,
-            "stopped; 100 will be retried and the rest will not",
+            "stopped; 100 will be retried, but the remaining deliveries will not",
             id="retry",
         ),
         pytest.param(
@@ -173,7 +173,7 @@ def test_records_are_printed_before_a_signal_stops_the_command(
 
 
 class Filling(io.StringIO):
-    """An output that fails at the nth write, as a file does when the disk becomes full."""
+    """An output whose nth write fails, as happens to a file when the disk becomes full."""
 
     def __init__(self, nth: int) -> None:
         super().__init__()
@@ -226,7 +226,7 @@ def test_a_secret_that_cannot_be_printed_is_not_stored(chatbot: Chatbot, words: 
 
 @pytest.mark.django_db
 def test_no_transaction_is_open_while_the_reader_of_the_output_pauses() -> None:
-    """The test's own transaction is open, so a further one would be a savepoint."""
+    """The test itself runs in a transaction, so an open transaction would show as a savepoint."""
     outside, meanwhile = len(connection.savepoint_ids), []
 
     def time_is_up(*_: object) -> None:

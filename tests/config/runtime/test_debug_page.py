@@ -1,4 +1,4 @@
-"""The debug mode's error page, which helps developers but shows no secrets."""
+"""The error page of debug mode helps developers but shows no secrets."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ PASSWORDS = {
 
 @pytest.fixture
 def secretive(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put a canary into every secret, and make a probe fail with secrets in local variables."""
+    """Set every secret to a canary, and make a probe fail with secrets in its local variables."""
     settings.DEBUG = True
     settings.SECRET_KEY = "canary-secret-key"
     settings.ENCRYPTION_KEYS = ("canary-encryption-key",)

@@ -1,4 +1,4 @@
-"""A process that nohup has started still ignores SIGHUP."""
+"""A process started with nohup still ignores SIGHUP."""
 
 import subprocess
 import sys

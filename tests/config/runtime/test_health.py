@@ -51,7 +51,7 @@ def read_only() -> Iterator[None]:
         try:
             yield
         finally:
-            if not cursor.connection.closed:  # a failed write closes it
+            if not cursor.connection.closed:  # a failed write closes the connection
                 cursor.execute("SET default_transaction_read_only = off")
 
 
@@ -75,7 +75,7 @@ def test_a_service_is_not_ready_while_its_disk_is_nearly_full(
 def test_many_probes_write_once() -> None:
     assert ready() == (200, "ok", "ok")
     with read_only():
-        assert ready() == (200, "ok", "ok")  # succeeds, because it writes nothing
+        assert ready() == (200, "ok", "ok")  # succeeds, because this probe does not write
 
 
 def test_a_service_is_not_ready_while_a_migration_is_missing() -> None:

@@ -1,4 +1,4 @@
-"""A worker cannot take its liveness lock, or loses it because PostgreSQL cannot be reached."""
+"""What a worker does if it cannot take its liveness lock, or loses the lock in an outage."""
 
 import os
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ pytestmark = [
 
 @pytest.fixture
 def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
-    """Return a proxy between the test database and the connection that holds a worker's lock."""
+    """A proxy between the test database and the connection that holds a worker's lock."""
     with Proxy(urlsplit(os.environ["TEST_DATABASE_URL"]).port or 5432) as proxy:
         there = connection.get_connection_params() | {"host": "127.0.0.1", "port": proxy.port}
         through = SimpleNamespace(get_connection_params=lambda: there)
@@ -35,7 +35,7 @@ def proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
 
 
 def test_a_lock_that_cannot_be_taken_again_starts_an_outage(proxy: Proxy) -> None:
-    """Otherwise, the worker's tasks would each wait for the database."""
+    """If no outage were recorded, each of the worker's tasks would wait for the database."""
     life = DatabaseLife()
     life.hold()
     proxy.fail("cut")

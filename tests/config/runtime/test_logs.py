@@ -140,7 +140,7 @@ class Lines:
         return [line for line in self.read_all() if line["logger"] != logs.__name__]
 
     def read_all(self) -> list[dict[str, Any]]:
-        """Return the lines, possibly with a summary of lines suppressed in an earlier test."""
+        """Return all lines. There may be a summary of lines suppressed in an earlier test."""
         return [json.loads(line) for line in self.stream.getvalue().splitlines()]
 
 
@@ -254,7 +254,7 @@ def test_rejected_requests_do_not_flood_the_log(
     assert [line["status"] for line in written] == [200, *[429] * lines.bound.MOST]
     ours = lambda: [one for one in windows if one[0].__self__ is lines.bound]  # noqa: E731
     [(end, kind)] = wait_until(ours)
-    end(*kind)  # what the timer does at the end of the window
+    end(*kind)  # as the timer does at the end of the window
     sums = [(line["leftOut"], line.get("status")) for line in lines.read_all() if "leftOut" in line]
     assert (400 - lines.bound.MOST, 429) in sums
     api.get("/v1/chatbots/my-chatbots")
@@ -277,7 +277,7 @@ def test_unknown_hosts_do_not_flood_the_log_and_cause_no_traceback(
 def test_a_line_about_a_shortage_is_written_even_if_no_thread_can_be_started(
     lines: Lines,
 ) -> None:
-    """The limit on repeated lines needs a timer, which is a thread."""
+    """The limit on repeated lines needs a timer, which runs in a thread."""
     with without_threads():
         for _ in range(2):
             logging.getLogger("tests").warning("no thread", extra={"bounded": True})

@@ -1,4 +1,4 @@
-"""The processes of `serve`: the lock on the state folder, and how long each may take to stop."""
+"""`serve` locks the state folder, and gives its processes enough time to stop."""
 
 import re
 import stat

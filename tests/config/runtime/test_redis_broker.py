@@ -1,4 +1,4 @@
-"""A connection to a Redis broker that refuses writes fails, and is made when it accepts them."""
+"""A connection to a Redis broker is made only if the broker accepts writes."""
 
 import pytest
 from kombu.exceptions import OperationalError

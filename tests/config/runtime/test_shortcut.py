@@ -31,7 +31,7 @@ def test_requests_do_not_wake_the_event_loop(
     path = f"/api/v1/chatbots/account/{chatbot.account_id}/chatbot/{chatbot.pk}" if body else PATH
     method = "PATCH" if body else "GET"
     with Web(WEB_WORKERS="1", RATE_LIMIT_IP="off", RATE_LIMIT_USER="off") as web:
-        process = max(web.alive(), key=lambda entry: int(entry.name))  # the last one to be started
+        process = max(web.alive(), key=lambda entry: int(entry.name))  # the most recently started
         with requests.Session() as session:
             session.headers["Authorization"] = f"Bearer {api.key}"
             before = switches(process)

@@ -12,11 +12,11 @@ from django.contrib.staticfiles import finders
 from tests.servers.processes import Web, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
-TIMEOUT = 3  # seconds within which a client must accept something in these tests
+TIMEOUT = 3  # seconds; in these tests, a client must accept more bytes within this time
 CLIENTS = 100
 LONG = "drf_spectacular_sidecar/redoc/bundles/redoc.standalone.js.map"
 SHORT = "admin/js/vendor/select2/select2.full.js"
-# Several short responses, because the system buffers a single one.
+# A single short response would fit in the system's buffers, so several are requested.
 stalled = pytest.mark.parametrize(
     ("path", "times"), [(LONG, 1), (SHORT, 40)], ids=["long", "several short"]
 )
@@ -44,7 +44,7 @@ def unread(web: Web, path: str, times: int = 1) -> socket.socket:
 
 
 def connections(web: Web) -> int:
-    """Count the established connections of the server's port that have unsent bytes."""
+    """Count the established connections on the server's port that have unsent bytes."""
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     local = f":{web.port:04X}"
     return sum(row[1].endswith(local) and row[3] == "01" and row[4][:8] != "0" * 8 for row in rows)

@@ -30,7 +30,7 @@ class TestKeptSecret:
         together = Barrier(8)
 
         def read(number: int) -> str:
-            # The barrier is passed only once all threads have found that there is no secret.
+            # The barrier opens when all threads have found that there is no secret.
             made = lambda: f"made by {number}, {together.wait(PATIENCE)}"  # noqa: E731
             return state.kept_secret(tmp_path, "key", made)
 

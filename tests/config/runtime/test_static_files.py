@@ -33,7 +33,7 @@ def test_files_are_collected_once_with_hashed_names_and_compressed(folder: Path)
     assert not (folder / "rest_framework").exists()
     (folder / name).unlink()
     static_files.collect()
-    assert not (folder / name).exists()  # the files are not collected twice
+    assert not (folder / name).exists()  # the second call collects nothing
 
 
 def test_our_own_files_are_found_only_once() -> None:

@@ -28,7 +28,7 @@ def test_a_signal_that_reaches_another_thread_stops_the_server(number: signal.Si
 
 @pytest.mark.django_db(transaction=True)
 def test_a_web_process_leaves_a_hangup_to_the_server() -> None:
-    """A closed terminal signals all processes, and the server then lets the others finish."""
+    """When a terminal closes, all processes get SIGHUP. The server then stops the web processes."""
     with Web() as web:
         assert web.running
         before = web.alive()

@@ -1,4 +1,4 @@
-"""A worker's tasks: errors, and the release of claims whose tasks never begin."""
+"""Errors in a worker's tasks, and the release of claims whose tasks never begin."""
 
 from typing import Any
 
@@ -40,4 +40,4 @@ def test_an_unexpected_error_in_a_task_is_logged_with_its_name(
     carry_out(stumble, "0")
     assert "stumble failed" in caplog.text
     assert "ZeroDivisionError" in caplog.text
-    assert all(record.bounded for record in caplog.records)  # hundreds of tasks may fail together
+    assert all(record.bounded for record in caplog.records)  # many tasks may fail at the same time

@@ -123,7 +123,7 @@ def test_a_connection_that_was_lost_in_a_transaction_commits_again() -> None:
     connection.close()
     with ThreadPoolExecutor(1) as other:
         other.submit(lose_connection).result()
-    for number in range(2 * connection.pool.max_size):  # takes each connection, one by one
+    for number in range(2 * connection.pool.max_size):  # enough to use every connection in the pool
         Plan.objects.filter(pk=plan.pk).update(monthly_messages=number)
         connection.close()
         assert Plan.objects.get(pk=plan.pk).monthly_messages == number
