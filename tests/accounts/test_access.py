@@ -17,7 +17,7 @@ pytestmark = pytest.mark.proves("Authentication/5", "Authentication/6")
 
 @pytest.fixture
 def here(chatbot: Chatbot) -> Chatbot:
-    """A chatbot with an added member."""
+    """A chatbot to which a member was added."""
     member = MembershipFactory(account=chatbot.account)
     ChatbotMemberFactory(chatbot=chatbot, user=member.user)
     return chatbot
@@ -30,13 +30,13 @@ def person(here: Chatbot) -> User:
 
 @pytest.fixture
 def bound(here: Chatbot, person: User) -> Api:
-    """A client with a key bound to the account of `here`. The person owns no account yet."""
+    """A client with a key that is bound to the account of `here`. The person owns no account."""
     return Api(api_key.issue(person, account=here.account)[1])
 
 
 @pytest.fixture
 def elsewhere(bound: Api, person: User) -> Chatbot:
-    """A chatbot in an account that the key's owner owns, but that the key does not open."""
+    """A chatbot in another account of the key's owner. The key cannot access this account."""
     account: Account = AccountFactory(owner=person)
     return ChatbotFactory(account=account)
 

@@ -1,4 +1,4 @@
-"""Authentication by API key: the header, the queries, expiry, rotation and revocation."""
+"""Authentication by API key: the header, database queries, expiry, rotation and revocation."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor

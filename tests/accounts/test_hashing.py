@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 LOGIN = reverse("admin:login")
 MANY = 20
 FLOOD = 150
-WAIT_FOR_A_CONNECTION = 15.0  # seconds; in production, a longer wait ends with a 503
+WAIT_FOR_A_CONNECTION = 15.0  # seconds after which the service responds with 503 in production
 
 
 class Hashes:
@@ -63,7 +63,7 @@ def test_concurrent_sign_ins_hash_few_passwords_at_a_time_and_hold_no_pooled_con
     monkeypatch.setattr(hashers, "pbkdf2", hashes)
     with ThreadPoolExecutor(MANY) as threads:
         begun = [threads.submit(sign_in_as, number) for number in range(MANY)]
-        # Requests beyond the limit get responses before any hash is finished
+        # Requests beyond the limit are answered before any hash is finished
         wait_until(lambda: sum(each.done() for each in begun) == MANY - sign_in.MOST_WAITING)
         told = [each.result() for each in begun if each.done()]
         hashes.let.set()
@@ -93,7 +93,7 @@ def test_api_calls_succeed_during_a_flood_of_sign_ins(api: Api) -> None:
         def sign_in_from(number: int) -> requests.Response:
             form = {"username": f"no{number}@example.com", "password": "wrong"}
             form["csrfmiddlewaretoken"] = token = "a" * 32
-            # Each sign-in has its own address, because a shared one would run out of attempts
+            # Each sign-in uses a different IP address, because attempts are limited per address
             own = {"X-Forwarded-For": f"192.0.2.{number}"}
             cookies = {"csrftoken": token}
             return requests.post(

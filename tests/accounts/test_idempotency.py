@@ -185,7 +185,7 @@ def test_an_oversized_body_is_rejected_even_with_a_key(api: Api, chatbot: Chatbo
 
 
 class Service:
-    """Sends messages to a running web server with one API key."""
+    """Uses one API key to send messages to a running web server."""
 
     def __init__(self, web: Web, key: str | None) -> None:
         self.web, self.key = web, key
@@ -221,7 +221,7 @@ def said_once(thread: Thread) -> None:
 
 
 def rename(table: str, to: str) -> None:
-    """Rename a table, to make it disappear or to bring it back."""
+    """Rename a table, either to hide it or to restore its original name."""
     with connection.cursor() as cursor:
         cursor.execute(f"ALTER TABLE {table} RENAME TO {to}")
     connection.close()
@@ -277,7 +277,7 @@ def test_a_process_that_dies_midway_does_not_block_the_key(
             wait_until(lambda: Message.objects.filter(thread=slow).exists(), told=doomed.said)
         assert isinstance(attempt.exception(), requests.ConnectionError)
     assert StoredAnswer.objects.get().claimed_until <= timezone.now() + idempotency.LEASE
-    for leased in (StoredAnswer, OwedReply):  # as if the leases had expired
+    for leased in (StoredAnswer, OwedReply):  # pretend that the leases have expired
         assert leased.objects.update(claimed_until=timezone.now()) == 1
     with Web() as web:
         answer = Service(web, api.key).send(slow, "k")

@@ -169,7 +169,7 @@ def test_the_next_email_is_found_through_an_index(mail: Mail) -> None:
     reading = [query["sql"] for query in asked if "ORDER BY" in query["sql"]]
     assert any('"account_id" >' in sql for sql in reading)
     with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":  # make the plan independent of the statistics
+        if connection.vendor == "postgresql":  # make the plan independent of statistics
             cursor.execute(READ_IN_ORDER)
         explain = "EXPLAIN " if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN "
         for sql in reading:
@@ -258,7 +258,7 @@ def test_a_late_task_with_a_lost_claim_sends_nothing(server: MailServer, mail: M
 
 
 class Short(BaseEmailBackend):
-    """An email backend that fails as if this machine lacked resources."""
+    """An email backend that fails as if the machine had run out of resources."""
 
     error: Exception
 
@@ -267,7 +267,7 @@ class Short(BaseEmailBackend):
 
 
 def check_not_tried(mail: Mail) -> None:
-    """Assert that an attempt to send an email was not counted, and that it is due again."""
+    """Try to send an email. Asserts that the attempt is not counted and the email is due again."""
     assert send_all() == 1
     assert (stored(mail).state, mail.tries, mail.claimed_until) == ("PENDING", 0, None)
     assert mail.due_at <= timezone.now()

@@ -26,7 +26,7 @@ def account(db: None) -> Account:
 
 
 def header_names(subject: str) -> list[str]:
-    """Build an email as the worker does. Returns the names of its headers."""
+    """Build an email as the worker does. Returns the names of the email's headers."""
     built = mail_queue.build(Mail(to="kim@example.com", subject=subject, body="b"))
     return message_from_bytes(built.message().as_bytes(), policy=policy.SMTP).keys()
 

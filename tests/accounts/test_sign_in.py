@@ -140,9 +140,9 @@ def test_a_letter_that_matches_only_in_upper_case_finds_no_person(db: None, name
 def test_a_spelling_that_the_database_treats_as_equal_counts_against_the_same_person(
     db: None,
 ) -> None:
-    """Otherwise, each of these spellings would give extra attempts.
+    """If each spelling had its own limit, a name with several spellings would allow extra attempts.
 
-    Databases differ in which spellings they treat as equal.
+    Which spellings are treated as equal depends on the database.
     """
     name = "ADM\u0130N@example.com"
     UserFactory(email="admin@example.com")

@@ -80,7 +80,7 @@ def test_a_time_zone_must_be_known(name: str, valid: bool) -> None:
         ("Fri 09:00-00:00", "UTC", "2026-11-21T00:00", False),
         ("Fri 00:00-24:00", "UTC", "2026-11-20T00:00", True),
         ("Fri 00:00-24:00", "UTC", "2026-11-19T23:59", False),
-        # Overnight: the hours begin on the named day
+        # Overnight hours begin on the named day and end on the next
         ("Fri 22:00-06:00", "UTC", "2026-11-20T05:59", False),
         ("Fri 22:00-06:00", "UTC", "2026-11-20T21:59", False),
         ("Fri 22:00-06:00", "UTC", "2026-11-20T22:00", True),
@@ -90,7 +90,7 @@ def test_a_time_zone_must_be_known(name: str, valid: bool) -> None:
         ("Sun 22:00-06:00", "UTC", "2026-11-23T05:59", True),  # a Monday
         ("Mon-Sun 22:00-06:00", "UTC", "2026-11-23T05:59", True),
         ("Mon-Sun 22:00-06:00", "UTC", "2026-11-23T06:00", False),
-        # A night on which the clocks go forward, and one on which they go back
+        # A night on which the clocks go forward, and a night on which they go back
         ("Sat 22:00-06:00", "Europe/Berlin", "2026-03-28T21:00", True),
         ("Sat 22:00-06:00", "Europe/Berlin", "2026-03-29T03:59", True),
         ("Sat 22:00-06:00", "Europe/Berlin", "2026-03-29T04:00", False),
@@ -115,7 +115,7 @@ def clock(minute: int) -> str:
 
 
 class Week:
-    """Working hours as text, and as the set of minutes of the week that they contain."""
+    """Working hours as text, and the minutes of the week that fall within them."""
 
     def __init__(self, spans: list[tuple[int, int, int, int]]) -> None:
         parts, self.minutes = [], set[int]()

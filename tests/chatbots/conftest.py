@@ -35,13 +35,13 @@ def member(account: Account, **fields: Any) -> Api:
 
 
 def stored(row: models.Model) -> dict[str, Any]:
-    """Read a row's columns from the database, because instances compare equal by id only."""
+    """Read a row's columns from the database. (Django compares model instances only by id.)"""
     found: dict[str, Any] = type(row)._default_manager.filter(pk=row.pk).values().get()
     return found
 
 
 def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
-    """Run the calls concurrently, each in its own thread. Returns the results in order."""
+    """Run the calls concurrently, each in its own thread. Returns their results."""
     together = Barrier(len(calls))
 
     def run(call: Callable[[], Any]) -> Any:

@@ -26,7 +26,7 @@ from tests.factories.chatbots import ChatbotFactory, ChatbotMemberFactory
 pytestmark = [pytest.mark.django_db, pytest.mark.proves("Authentication", "Chatbots")]
 
 TENANTS, CHATBOTS_EACH = 2_000, 10
-FOREIGN = 20_000  # chatbots of another account; enough that PostgreSQL avoids a full scan
+FOREIGN = 20_000  # chatbots of another account; enough to make PostgreSQL avoid a full scan
 HELD = list(
     product((False, True), (None, Role.MEMBER, Role.SUPER_ADMIN), ([], [CHATBOT_VIEW]), (0, 1))
 )
@@ -162,7 +162,7 @@ def people() -> dict[str, tuple[User, set[Chatbot]]]:
 
 
 def empty_tables() -> None:
-    """Truncate the tables: PostgreSQL's planner uses file sizes, which include dead rows."""
+    """Truncate the tables: PostgreSQL estimates rows from file sizes, which include dead rows."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("TRUNCATE accounts_user CASCADE")
@@ -174,7 +174,7 @@ def analyze() -> None:
 
 
 def chatbots_read(rows: "QuerySet[Any]") -> int:
-    """Return how many chatbot rows PostgreSQL reads for a query, including rejected ones."""
+    """Return how many chatbot rows PostgreSQL reads for a query, including those it filters out."""
 
     def read(node: dict[str, Any]) -> int:
         below = sum(map(read, node.get("Plans", [])))

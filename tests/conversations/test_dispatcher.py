@@ -1,4 +1,4 @@
-"""A worker's dispatcher: emails, periodic work, SENDING=off, the watchdog, and clock changes."""
+"""Test a worker's dispatcher: emails, periodic work, SENDING=off, watchdog and clock changes."""
 
 import os
 import re
@@ -70,8 +70,9 @@ def endpoint(receiver: Receiver) -> Endpoint:
 class Alone(Forked):
     """A process that runs only a dispatcher. Each round sleeps for `length` seconds.
 
-    The watchdog ends the process if no round finishes within `patience` seconds or, with
-    `stopping`, within one second.
+    The watchdog ends the process if no round finishes within `patience` seconds. If `stopping` is
+    true, the process is told to stop during its first round, and the watchdog then waits only one
+    second.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ def all_work_is_done() -> bool:
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_sends_emails_and_does_periodic_work() -> None:
     bad = AccountFactory()
-    for _ in range(5):  # more than a worker sends at a time
+    for _ in range(5):  # more emails than a worker sends at once
         Mail.objects.create(account=bad, to="x@example.com", subject="\x0cBcc: y@z.a", body="B")
     Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
     with MailServer() as server, Worker(EMAIL_URL=f"smtp://127.0.0.1:{server.port}") as worker:
@@ -170,13 +171,13 @@ def test_a_worker_that_stops_releases_the_claims_whose_tasks_have_not_begun() ->
     dispatcher.start()
     dispatcher.stop()
     free.set()
-    pool.executor.shutdown()  # runs waiting tasks, except those whose claims were released
+    pool.executor.shutdown()  # runs the waiting tasks whose claims were not released
     assert len(owed_reply.claim("1", most=1)) == len(mail_queue.claim(1)) == 1
     assert len(PeriodicWork.objects.claim()) == len(PERIODIC)
 
 
 class TestPeriodicWork:
-    """The rows that schedule periodic work. Only one process at a time may claim a row."""
+    """The rows that schedule periodic work. A row can be claimed by only one process at a time."""
 
     pytestmark = pytest.mark.django_db
 
@@ -227,7 +228,7 @@ def test_a_worker_that_does_not_stop_in_time_ends_its_process(tmp_path: Path) ->
 def test_a_hanging_dispatcher_ends_its_process_even_if_no_thread_can_be_started(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The watchdog also checks the database, which needs a thread."""
+    """The watchdog starts a thread to check the database, but can end the process without one."""
 
     def die(reason: str) -> NoReturn:
         raise SystemExit(reason)
@@ -271,7 +272,7 @@ def waiting() -> Delivery:
 
 
 def step(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Move the dispatcher's clock forward by `seconds`, or back if the number is negative."""
+    """Move the dispatcher's clock forward by `seconds`, or backward if `seconds` is negative."""
     before = time.time
     monkeypatch.setattr(time, "time", lambda: before() + seconds)
 
@@ -297,7 +298,7 @@ def test_due_times_follow_this_machines_clock_only_on_the_embedded_default(
 def test_emails_and_periodic_work_are_not_late_after_a_clock_change(
     settings: Any, monkeypatch: pytest.MonkeyPatch, seconds: float, shift: float
 ) -> None:
-    """Their leases follow the clock, and their due times follow it if it was set back."""
+    """Any clock change shifts leases, but due times are shifted only if the clock is set back."""
     times = dict.fromkeys(("due_at", "claimed_until"), timezone.now() + timedelta(minutes=5))
     address = {"account": AccountFactory(), "to": "kim@example.com"}
     Mail.objects.bulk_create([Mail(**address, **times), Mail(**address, due_at=times["due_at"])])

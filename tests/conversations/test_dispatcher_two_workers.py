@@ -1,7 +1,7 @@
 """Two workers share the deliveries.
 
-Each worker sends only the deliveries that it has claimed, and never more at once than its
-concurrency allows.
+Each worker sends only the deliveries that it has claimed. It never sends more deliveries at once
+than its concurrency allows.
 """
 
 import signal
@@ -35,7 +35,7 @@ CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
 CREATE TRIGGER note AFTER UPDATE ON webhooks_delivery FOR EACH ROW
     WHEN (OLD.claim IS DISTINCT FROM NEW.claim) EXECUTE FUNCTION note();
 """
-# Ends the sessions that hold the workers' liveness locks, as a restart of the database does.
+# Like a restart of the database, this ends the sessions that hold the workers' liveness locks.
 LOSE_LOCKS = f"""
 SELECT pg_terminate_backend(pid) FROM pg_locks
     WHERE locktype = 'advisory' AND classid = {liveness.NAMESPACE}
@@ -77,7 +77,7 @@ def test_each_of_two_workers_runs_what_it_claimed_within_its_concurrency() -> No
             for _ in range(ENDPOINTS)
         ]
         with Worker(slots=CONCURRENCY) as one, Worker(slots=CONCURRENCY):
-            # otherwise, the first worker could finish all of the work before the second is ready
+            # Wait for both workers, so that the first does not finish all of the work by itself.
             wait_until(lambda: liveness.living() == 2, told=one.said)
             with transaction.atomic():
                 for endpoint in endpoints:
@@ -92,7 +92,7 @@ def test_each_of_two_workers_runs_what_it_claimed_within_its_concurrency() -> No
             in_flight[owners[delivery][0]] -= 1
         owners[delivery].append(worker)
         most |= in_flight
-    # Each delivery was claimed by a worker, started by the same worker, and released.
+    # The worker that claims a delivery also starts its attempt and then releases the delivery.
     assert all(each == [each[0], each[0], ""] for each in owners.values())
     assert len(most) == 2 and max(most.values()) <= CONCURRENCY
 
@@ -115,7 +115,7 @@ def test_a_worker_that_is_suspended_just_after_a_restart_of_the_database_keeps_i
             wait_until(lambda: Attempt.objects.count() == 4, told=one.said)
             one.signal(signal.SIGSTOP)
             run(LOSE_LOCKS)
-            time.sleep(4)  # longer than PATIENCE but shorter than PATIENCE_AFTER_LOSS (in liveness)
+            time.sleep(4)  # between liveness.PATIENCE and liveness.PATIENCE_AFTER_LOSS
             one.signal(signal.SIGCONT)
             done = Delivery.objects.filter(state="SUCCESS")
             wait_until(lambda: done.count() == 4, told=one.said)

@@ -1,6 +1,6 @@
-"""The ledger check compares messages, deliveries, attempts and counters with each other.
+"""The ledger check finds out whether messages, deliveries, attempts and counters are consistent.
 
-The check finds no gaps in intact data, and exactly the right kind of gap for each kind of damage.
+It reports no gaps in intact data, and exactly the expected kind of gap for each kind of damage.
 """
 
 from collections.abc import Callable
@@ -134,9 +134,9 @@ def test_no_gap_is_found_in_sound_data(exchanged: list[dict[str, Any]]) -> None:
 
 
 def test_repeated_numbers_that_add_up_like_others_are_found(exchanged: Any) -> None:
-    """The ledger check adds up 2 ** number for a delivery's attempts.
+    """Three attempts that all have the number 1 are not mistaken for attempts 1 and 2.
 
-    Three attempts with the number 1 have the same sum as attempts 1 and 2.
+    The ledger check adds up 2 ** number over a delivery's attempts. The sum is 6 in both cases.
     """
     first().update(attempts_count=2, state="RETRYING", due_at=timezone.now())
     attempts().update(status="FAILED", response_code=503)
@@ -173,7 +173,7 @@ def change_since() -> None:
 
 
 def age_configuration(**age: int) -> None:
-    """Set `updated_at` of the account and of the endpoint to this long ago."""
+    """Make the account and the endpoint look as if they were last updated this long ago."""
     for model in (Account, Endpoint):
         model.objects.update(updated_at=timezone.now() - timedelta(**age))
 

@@ -1,4 +1,4 @@
-"""The daily ledger check stores its result, and can stop and later resume where it stopped."""
+"""The daily ledger check stores its result, and an interrupted check resumes where it stopped."""
 
 import logging
 from dataclasses import replace

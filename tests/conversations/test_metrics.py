@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 
 def shown(collector: DatabaseFigures) -> dict[str, float]:
-    """Return a collector's values, each keyed by its metric's name and the values of its labels."""
+    """Return a collector's values, keyed by metric name and label values."""
     return {
         " ".join((sample.name, *sample.labels.values())): sample.value
         for metric in collector.collect()

@@ -25,7 +25,7 @@ def delivery(endpoint: Endpoint) -> Delivery:
 
 @pytest.fixture
 def trusting(settings: Any) -> None:
-    """Trust the test certificates, and prevent retries from becoming due during a test."""
+    """Trust the test certificates, and delay retries so long that none is due during a test."""
     settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
     settings.WEBHOOK_TIMEOUT = 60.0
     settings.WEBHOOK_RETRY_DELAYS = (600.0, 1200.0, 1800.0)

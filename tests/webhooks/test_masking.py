@@ -1,4 +1,4 @@
-"""A mask shows only the end of a secret, and replaces the secret wherever it is quoted."""
+"""Masking replaces a secret wherever it is quoted, and shows only its last characters."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The queue's metrics are correct, and reading them is fast however long the queue is."""
+"""The queue's metrics are correct, and reading them is fast even if the queue is long."""
 
 import time
 from datetime import timedelta
@@ -65,7 +65,7 @@ def test_a_long_queue_is_read_from_indexes(endpoint: Endpoint, state: str) -> No
     bulk.copy(one, 20_000, {"position": "s.n"})
     began = time.monotonic()
     found = metrics.read()
-    assert time.monotonic() - began < 10  # seconds; generous, because the machine may be busy
+    assert time.monotonic() - began < 10  # in seconds; allows for a busy machine
     assert found.due == (0 if state == "SUCCESS" else 20_001)
     plans = [line for statement in statements() for line in plan(*statement)]
     assert plans
@@ -74,7 +74,7 @@ def test_a_long_queue_is_read_from_indexes(endpoint: Endpoint, state: str) -> No
 
 
 def statements() -> list[tuple[str, tuple[Any, ...]]]:
-    """Return the statements that metrics.read() runs on deliveries, with their parameters."""
+    """Return the SQL statements that metrics.read() runs on deliveries, with their parameters."""
     found = []
 
     def note(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
@@ -87,7 +87,7 @@ def statements() -> list[tuple[str, tuple[Any, ...]]]:
 
 
 def plan(sql: str, parameters: tuple[Any, ...]) -> list[str]:
-    """Return a statement's query plan, under the planner settings that metrics.read() uses."""
+    """Return a statement's query plan under the planner settings that metrics.read() uses."""
     explain = "EXPLAIN" if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN"
     with connection.cursor() as cursor:
         keep_to_indexes()

@@ -29,7 +29,7 @@ BEGAN = datetime(2026, 3, 1, 8, 30, tzinfo=UTC)
 
 
 def fails_for(length: timedelta, **fields: Any) -> Endpoint:
-    """Create an endpoint whose first and latest failures are `length` apart."""
+    """Create a failing endpoint whose last failure was `length` after its first."""
     failing = {"failing_since": BEGAN, "last_failure_at": BEGAN + length, "failures_in_a_row": 7}
     return EndpointFactory(**{"url": URL} | failing | fields)
 
@@ -48,7 +48,7 @@ def fails_anew(endpoint: Endpoint, length: timedelta = 2 * ONE_HOUR) -> None:
 
 
 def subjects() -> list[str]:
-    """Check for outages twice, as a worker might, and return what each email's subject says."""
+    """Check twice for outages, and return the main clause of each email's subject."""
     tell_owners()
     tell_owners()
     return [mail.subject.split(": ")[1].split(" since")[0] for mail in Mail.objects.order_by("id")]
@@ -59,7 +59,7 @@ FAILS, WORKS = "the webhook has been failing", "the webhook works again"
 
 @pytest.mark.django_db
 class TestWhen:
-    """Which outages cause emails, and how many."""
+    """With some exceptions, a long outage triggers one email, and its end triggers another."""
 
     @pytest.mark.parametrize(
         ("length", "mails"), [(ONE_HOUR, [FAILS]), (ONE_HOUR - timedelta(seconds=1), [])]
@@ -153,7 +153,7 @@ class TestWhen:
 
 @pytest.mark.django_db
 class TestWords:
-    """The text of the emails to the owner."""
+    """The emails to the owner contain the facts that the owner needs, but no secrets."""
 
     def test_the_email_names_the_webhook_the_time_and_the_cause_but_no_secret(self) -> None:
         endpoint = fails_for(ONE_HOUR)
@@ -203,11 +203,11 @@ class TestWords:
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_sends_one_email_about_the_outage_and_one_about_its_end(settings: Any) -> None:
-    """Outages are reported after one second, and the test makes each check due immediately."""
+    """To save time, outages are reported after one second, and the test triggers each check."""
     settings.WEBHOOK_RETRY_DELAYS = (0.2, 0.4, 0.6)
 
     def a_minute_passes() -> None:
-        # Wait until no run is in progress: at its end, a run would set a later due time.
+        # Wait until no check is running: a running check would overwrite `due_at` when it ends.
         idle = PeriodicWork.objects.filter(name=TELL_OWNERS, claimed_until=None)
         wait_until(lambda: idle.update(due_at=timezone.now()), told=worker.said)
 

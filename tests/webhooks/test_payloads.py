@@ -1,4 +1,4 @@
-"""The event kinds have one definition, and all forms, commands and documents agree with it."""
+"""Event kinds are defined in one place, and all forms, commands and documents agree with it."""
 
 import ast
 import json
@@ -56,5 +56,5 @@ def test_no_other_module_spells_the_name_of_a_kind() -> None:
         for node in ast.walk(tree(path))
         if isinstance(node, ast.Constant) and node.value in NAMES
     }
-    # message.py defines a system message type with the same name as an event.
+    # message.py defines a system message type that has the same name as an event kind.
     assert found == {"webhooks/payloads.py", "conversations/models/message.py"}

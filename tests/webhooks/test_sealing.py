@@ -1,4 +1,4 @@
-"""Secrets are sealed (encrypted) with the newest key. Older keys still unseal older secrets."""
+"""Secrets are sealed (encrypted) with the newest key, and older keys still unseal older secrets."""
 
 from collections.abc import Callable
 from typing import Any

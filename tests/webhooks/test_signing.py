@@ -13,7 +13,7 @@ PRINTABLE = "".join(map(chr, range(33, 127)))
 
 @pytest.mark.proves("Request headers")
 def test_a_known_signature_never_changes() -> None:
-    """Test case 2 of RFC 4231."""
+    """The example is test case 2 of RFC 4231."""
     assert signing.signature(b"what do ya want for nothing?", "Jefe") == (
         "sha256=5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
     )

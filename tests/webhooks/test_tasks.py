@@ -1,4 +1,4 @@
-"""The tasks that make attempts and advance retry jobs."""
+"""Celery tasks make delivery attempts and advance retry jobs."""
 
 from itertools import pairwise
 from typing import Any, NoReturn
@@ -45,7 +45,7 @@ def test_an_unexpected_error_that_quotes_the_request_puts_no_secret_into_the_log
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The test masks secrets and formats the log as the running service does."""
+    """The test uses the log filter and the log format of the running service."""
 
     def stumble(url: str, *, headers: dict[str, str], **_: object) -> NoReturn:
         raise ZeroDivisionError(f"{url}: {headers}")

@@ -14,7 +14,7 @@ CELLS = re.compile(r"<tr><th scope=\"row\">([^<]*)</th><td>([^<]*)</td><td>([^<]
 
 
 def values_of(client: Client, row: object) -> dict[str, tuple[str, str]]:
-    """Return each field's old and new value, as shown on the page of the row's last change."""
+    """Return each field's old and new values, as shown on the page of the row's last change."""
     change = Change.objects.get_for_object(row).latest("timestamp")
     page = client.get(reverse("admin:accounts_change_change", args=[change.pk])).text
     return {name: (old, new) for name, old, new in CELLS.findall(page)}

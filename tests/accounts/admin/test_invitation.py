@@ -97,7 +97,7 @@ def test_no_page_shows_the_link_to_a_manager(manager: Client, account: Account) 
 def test_an_address_like_that_of_another_user_is_refused_with_the_reason(account: Account) -> None:
     """PostgreSQL's LOWER can turn a dotted capital I into an i, so the two addresses may match.
 
-    Where LOWER does not do this, as on SQLite, the test checks nothing.
+    If LOWER does not do this, as on SQLite, the test checks nothing.
     """
     UserFactory(email="ann@city.example")
     invitation = Invitation(account=account, email="ann@c\u0130ty.example", role="MEMBER")

@@ -78,9 +78,9 @@ def agent(own: Tenant) -> Client:
 
 
 def answers(client: Client, address: str, tenant: Tenant) -> Iterator[tuple[str, Any]]:
-    """Send a GET, and a POST of a form that would change rows. Yields labels and responses.
+    """Send a GET request and a POST request that could change rows. Yields labels and responses.
 
-    For a list, calls `answers_of_list` instead.
+    If the address belongs to a list, this calls `answers_of_list` instead.
     """
     if page := LISTS.get(address):
         yield from answers_of_list(client, address, tenant, page)
@@ -93,7 +93,7 @@ def answers(client: Client, address: str, tenant: Tenant) -> Iterator[tuple[str,
 def answers_of_list(
     client: Client, address: str, tenant: Tenant, page: ModelAdmin
 ) -> Iterator[tuple[str, Any]]:
-    """Request a list with filters and searches, and run each of its actions on a tenant's rows."""
+    """Request a list with filters and searches, and run all of its actions on a tenant's rows."""
     keys = [key for model in (Thread, Delivery, Visitor, Lead) for key in tenant.keys_of(model)]
     searches = [{"q": words} for words in (MARK[:-1], *keys) if page.search_fields]
     for query in ({}, *QUERIES, {"chatbot": str(tenant.chatbot.pk)}, *searches):
@@ -137,7 +137,7 @@ def test_no_id_in_a_query_or_a_form_shows_or_changes_rows_of_another_account(
 ) -> None:
     """The requests open the user's own rows, but pass ids of the other account's rows.
 
-    Pages that delete or erase are skipped, because they would leave no rows to open.
+    Pages that delete or erase rows are skipped, because no rows would be left to open.
     """
     client, keys = request.getfixturevalue(who), {str(row.pk) for row in own.rows}
     Delivery.objects.filter(chatbot=foreign.chatbot).update(is_test=True)
@@ -286,7 +286,7 @@ def test_a_list_accepts_only_the_lookups_of_its_filters(
         assert client.get(address, {lookup: "1"}).status_code == 400, lookup
     for lookup in set(undeclared) - declared:
         asking.GET = QueryDict(f"{lookup}=1")
-        with pytest.raises(SuspiciousOperation):  # Django turns this into a 400, as above
+        with pytest.raises(SuspiciousOperation):  # Django responds with 400, as checked above
             page.changelist_view(asking)
     for lookup in declared:
         for value in ("1", "", "x", "\0", "9" * 5_000, "²"):

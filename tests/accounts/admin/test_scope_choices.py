@@ -1,4 +1,4 @@
-"""A page offers a limited number of choices, whether it has 30 or 1,000 rows to choose from."""
+"""A page offers a limited number of choices, whether there are 30 or 1,000 rows to choose from."""
 
 import re
 
@@ -15,8 +15,10 @@ from tests.bench import bulk
 from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff
 from tests.factories.tenant import Tenant
 
-FEW, MANY = 30, 1_000  # a list shows 25 rows, a select at most 200
-GROWTH = 1.7  # maximum growth of a page, as a ratio; two filters may offer 200 rows each
+FEW, MANY = 30, 1_000  # a list shows 25 rows, and a select offers at most 200
+# Maximum ratio of a page's length with MANY rows to its length with FEW rows. A page may become
+# longer, because it can have two filters that offer up to 200 rows each.
+GROWTH = 1.7
 OPTIONS = 300  # maximum number of options in a select
 SELECT = re.compile(r"<select\b[^>]*?\bname=\"([^\"]*)\".*?</select>", re.DOTALL)
 LOADED = {
@@ -29,7 +31,7 @@ LOADED = {
 
 
 def copy_all(tenant: Tenant, *, more: int, after: int) -> None:
-    """Store this many more rows of each kind that a form or a filter offers."""
+    """Store `more` additional rows of each kind that a form or a filter offers."""
     rows = [tenant.owner, tenant.account.plan, LlmModel.objects.get(is_default=True)]
     for row in (*rows, tenant.account, tenant.chatbot):
         columns = {name: sql.format(n=f"s.n + {after}") for name, sql in LOADED[type(row)].items()}

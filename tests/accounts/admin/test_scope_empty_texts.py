@@ -10,7 +10,7 @@ from tests.factories.staff import signed_in, superuser
 
 pytestmark = pytest.mark.django_db
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label_lower)
-# Models that may have rows in this test, in which case their lists do not show `empty_text`
+# Models whose lists can contain rows in this test. A list with rows does not show `empty_text`.
 NEVER_EMPTY = {"accounts.user", "accounts.plan"}
 
 

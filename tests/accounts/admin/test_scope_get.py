@@ -13,12 +13,12 @@ from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff
 from tests.factories.tenant import Tenant
 
 INBOX = reverse("admin:conversations_thread_changelist")
-# The columns that signing in changes
+# Columns whose values change when a user signs in
 SIGN_IN = {Session: {"session_data", "expire_date"}, User: {"last_login"}}
 
 
 def everything() -> dict[str, list[dict[str, Any]]]:
-    """Read all rows of all tables, except the columns that signing in changes."""
+    """Read all rows of all tables, without the columns in SIGN_IN."""
     rows = {}
     for model in apps.get_models(include_auto_created=True):
         columns = [
@@ -31,7 +31,7 @@ def everything() -> dict[str, list[dict[str, Any]]]:
 
 
 def queries(address: str, tenant: Tenant) -> list[dict[str, str]]:
-    """Return the queries to try: an empty one, and a search unless the address names a row."""
+    """Return the queries to try: an empty one and, unless the address names a row, a search."""
     if {str(row.pk) for row in tenant.rows} & {*address.split("/")}:
         return [{}]
     return [{}, {"q": tenant.word, "view": "all"} if address == INBOX else {"q": tenant.word}]

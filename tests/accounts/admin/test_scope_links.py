@@ -24,7 +24,10 @@ def links(html: str) -> set[str]:
 
 
 def opens(client: Client, address: str) -> bool:
-    """Return whether the user can open a page. A missing row redirects to the home page."""
+    """Return whether the user can open a page.
+
+    The page of a missing row redirects to the home page.
+    """
     answer = client.get(address)
     return answer.status_code == 200 or (answer.status_code == 302 and answer["Location"] != HOME)
 

@@ -1,8 +1,8 @@
-"""Every page of the admin needs the same few queries with 10 and with 10,000 rows of each kind.
+"""Every admin page needs the same few queries whether there are 10 or 10,000 rows of each kind.
 
-Some kinds get fewer rows. Usage gets about 60, one for each month. Accounts and chatbots get about
-300 each, because a manager's pages read the ids of all of them. Kinds with one row for each
-chatbot, such as personas, also get about 300.
+The test creates fewer rows of some kinds. It creates about 60 rows of usage, one for each month. It
+creates about 300 accounts and 300 chatbots, because a manager's pages read the ids of all of them.
+Kinds with one row for each chatbot, such as personas, also have about 300 rows.
 """
 
 import pytest
@@ -21,7 +21,8 @@ from tests.factories.tenant import Tenant
 from webhooks.models import Delivery, Endpoint, RetryJob
 
 FEW, MANY = 10, 10_000
-BOT, FORM, LIST = 25, 20, 10  # maximum number of queries for a chatbot's page, a form and a list
+# Maximum number of queries for a chatbot's page, for any other form, and for a list
+BOT, FORM, LIST = 25, 20, 10
 FEWER = {Account: 300, Chatbot: 300, Usage: 60}
 EARLIER = {
     "postgresql": "(template.month - ({n}) * interval '1 month')::date",
@@ -43,7 +44,7 @@ COPIES: dict[type[Model], dict[str, str]] = {
     Delivery: {"position": "1 + {n}"},
     RetryJob: {},
 }
-# Models that get one row for each copy of a parent row: model, column, parent
+# Models that get one row for each copy of a parent row, as tuples of model, column and parent
 OF_COPIES: tuple[tuple[type[Model], str, type[Model]], ...] = (
     (Membership, "user_id", User),
     (Instruction, "chatbot_id", Chatbot),
@@ -55,7 +56,7 @@ OF_COPIES: tuple[tuple[type[Model], str, type[Model]], ...] = (
 
 
 def copy_all(tenant: Tenant, *, more: int, after: int) -> None:
-    """Store up to this many more rows of each kind, numbered after the existing ones."""
+    """Store up to `more` additional rows of each kind, numbered after the existing rows."""
     row_of = {type(row): row for row in tenant.rows}
     for model, columns in COPIES.items():
         named = {name: sql.format(n=f"s.n + {after}") for name, sql in columns.items()}

@@ -35,7 +35,7 @@ def test_a_month_is_named_wherever_it_is_shown(chatbot: Chatbot) -> None:
 
 
 def test_a_rejected_form_with_a_row_for_an_unknown_month_is_shown_again(chatbot: Chatbot) -> None:
-    """The months on the page may have changed since it was opened."""
+    """A month that the page listed may have been deleted since the page was opened."""
     month = timezone.now().date().replace(day=1)
     Usage.objects.create(account=chatbot.account, month=month, messages=8)
     address = f"/admin/accounts/account/{chatbot.account_id}/change/"

@@ -31,7 +31,7 @@ def test_it_has_help_text(capsys: pytest.CaptureFixture[str]) -> None:
         *(
             pytest.param(
                 ["--all", "--grace", grace],
-                "--grace takes 0 to 8760 hours",
+                "--grace must be from 0 to 8760 hours",
                 id=f"a grace period of {grace}",
             )
             for grace in ("-1", "8761", "nan", "inf")
@@ -46,7 +46,7 @@ def test_invalid_input_is_reported_and_rotates_nothing(words: list[str], message
 
 def test_a_selection_without_keys_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert record("rotate_api_keys", "--user", UserFactory().email) == []
-    assert "no working key was found" in capsys.readouterr().err
+    assert "no keys to replace were found" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The state that the admin shows for a key matches whether the key actually works."""
+"""The state that the admin shows for a key agrees with whether the key works."""
 
 from collections.abc import Callable
 from datetime import timedelta

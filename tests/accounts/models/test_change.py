@@ -37,7 +37,7 @@ from webhooks.services import endpoint as endpoints
 pytestmark = pytest.mark.django_db
 
 # Models without an audit trail, by app: messages, deliveries, counts and the service's own records.
-# None means that any of the app's models may lack an audit trail.
+# None means that the models of the app are not checked.
 NOT_AUDITED = {
     "accounts": {"Change", "Mail", "StoredAnswer", "Usage"},
     "chatbots": {"Version"},

@@ -1,4 +1,4 @@
-"""If another transaction is creating the same owner, the account gets that user, not a copy."""
+"""`create_account` uses the owner that another transaction creates at the same time."""
 
 import threading
 from typing import Any

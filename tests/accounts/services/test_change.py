@@ -32,7 +32,7 @@ def changed(*, days: float) -> Change:
 
 
 def run() -> timedelta:
-    """Run the pruning of changes once. Returns the time until the next run is due."""
+    """Prune the changes once. Returns the time until the next run is due."""
     PeriodicWork.objects.add([tasks.PRUNE_CHANGES])
     PeriodicWork.objects.update(due_at=timezone.now())
     [(_, claim)] = PeriodicWork.objects.claim()

@@ -1,4 +1,7 @@
-"""Only an active person with the invited email address can accept. Letter case does not matter."""
+"""Only an active person with the invited email address can accept an invitation.
+
+The two addresses may differ in letter case.
+"""
 
 import pytest
 
@@ -21,7 +24,7 @@ def test_a_deactivated_person_does_not_become_a_member() -> None:
 def test_an_address_that_matches_only_after_the_database_lowercases_it_is_not_accepted() -> None:
     """PostgreSQL's LOWER can turn a dotted capital I into an i, so the two addresses may match.
 
-    Where LOWER does not do this, as on SQLite, the test checks nothing.
+    If LOWER does not do this, as on SQLite, the test checks nothing.
     """
     UserFactory(email="ann@city.example")
     invitation = Invitation.objects.create(

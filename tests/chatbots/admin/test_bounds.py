@@ -23,7 +23,7 @@ def fill(model: Any, chatbot: Chatbot, *, free: int = 0) -> None:
     present = model.objects.filter(chatbot=chatbot).count()
     rows = [model(chatbot=chatbot) for _ in names[present:]]
     for row, name in zip(rows, names, strict=False):
-        row.locale_code = name  # ignored by the other models
+        row.locale_code = name  # has no effect on the other models
     model.objects.bulk_create(rows)
 
 

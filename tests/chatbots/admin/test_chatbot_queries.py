@@ -26,11 +26,11 @@ from tests.factories.row import in_trail
 from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff, superuser
 
 MANY = 200  # the maximum number of rows in each list of a bot
-LISTED, FORM, BOT = 10, 20, 25  # maximum number of queries for a list, a form and a bot's page
+LISTED, FORM, BOT = 10, 20, 25  # maximum number of queries for each of these pages
 
 
 def fill(chatbot: Chatbot, rows: int) -> None:
-    """Create this many rows of each kind for a bot, a tenth as many members, and long histories."""
+    """Create `rows` rows of each kind for a bot, a tenth as many members, and long histories."""
     numbers = range(rows)
     Instruction.objects.bulk_create(
         [Instruction(chatbot=chatbot, title=f"{n}", instruction="x") for n in numbers]

@@ -1,4 +1,4 @@
-"""Who may delete rows in the admin, and the page that lists what is deleted with a row."""
+"""Deleting rows in the admin: who may do it, and the page that lists what else is deleted."""
 
 import re
 from typing import Any

@@ -48,7 +48,7 @@ def test_the_links_that_add_a_row_do_not_say_another(client: Client, chatbot: Ch
 def test_only_managers_see_and_remove_the_members_of_a_chatbot(
     chatbot: Chatbot, *, role: str, allowed: bool
 ) -> None:
-    """Membership in the staff group is not enough: it remains when a person's role is lowered."""
+    """Being in the staff group is not enough: people whose role is lowered stay in the group."""
     colleague = ChatbotMemberFactory(
         chatbot=chatbot, user=MembershipFactory(account=chatbot.account).user
     )

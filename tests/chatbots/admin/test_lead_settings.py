@@ -1,4 +1,4 @@
-"""The admin stores lead settings, even with default values, and validates them as the API does."""
+"""The admin stores lead settings even if all are defaults, and validates them as the API does."""
 
 import json
 from html import unescape

@@ -1,4 +1,4 @@
-"""A bot's text pages: groups of texts, missing texts, English originals, copying to a locale."""
+"""A bot's text pages: groups of texts, missing texts, English originals, and copies to a locale."""
 
 import re
 

@@ -68,7 +68,7 @@ def test_the_page_carries_the_conversation_and_stores_nothing(
     form = fields_of(client.post(address, form | {"question": "two"}))
     page = client.post(address, form | {"question": "three"})
     assert [each["content"] for each in model.questions[-1]["messages"]] == [
-        *("A shop.", "two", "You said: two", "three")  # no more history than the settings allow
+        *("A shop.", "two", "You said: two", "three")  # only as much history as the settings allow
     ]
     assert len(json.loads(fields_of(page)["said"])) == 6
     for kind in (Thread, Message, Delivery, Usage):
@@ -139,7 +139,7 @@ def test_the_rate_of_questions_is_limited(
     client: Client, address: str, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.time()
-    monkeypatch.setattr("time.time", lambda: now)  # the rate limit's window never ends
+    monkeypatch.setattr("time.time", lambda: now)  # no rate limit window ends during the test
     pages = [client.post(address, {"question": "Hi"}) for _ in range(RATE[0] + 1)]
     assert "You said" not in pages[-1].content.decode()
     assert len(model.questions) == RATE[0]

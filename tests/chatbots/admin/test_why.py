@@ -84,7 +84,7 @@ def test_the_groups_are_shown_to_people_who_may_see_them(client: Client, chatbot
     assert "may use the admin” is off" in asked(client, chatbot, user.email, Action.ERASE)
     staff(user, AGENTS)
     assert "on their groups: Agents." in asked(client, chatbot, user.email, Action.ERASE)
-    MembershipFactory(user=user)  # a member of another account, too
+    MembershipFactory(user=user)  # the user is now also a member of another account
     assert "Agents" not in asked(client, chatbot, user.email, Action.ERASE)
     assert "Agents" in asked(signed_in(superuser()), chatbot, user.email, Action.ERASE)
 

@@ -59,7 +59,7 @@ def model(first: ModelServer, second: ModelServer) -> LlmModel:
 
 
 def reply(model: LlmModel) -> Reply:
-    """Ask the models as the service does, and record their successes and failures."""
+    """Ask the models for a reply, as the service does, and record each success and failure."""
     model.refresh_from_db()
     try:
         made = ask_in_turn(to_ask(model), TURNS, temperature=0.5)
@@ -78,7 +78,7 @@ def test_the_next_model_answers_within_the_same_deadline(
     fault: Behavior,
 ) -> None:
     settings.LLM_TIMEOUT = 10.0
-    monkeypatch.setattr(fallback, "SHARE", 0.05)  # leaves the second model most of the time
+    monkeypatch.setattr(fallback, "SHARE", 0.05)  # leaves most of the time for the second model
     first.say(fault)
     began = time.monotonic()
     made = reply(model)
@@ -196,7 +196,7 @@ def test_a_loop_of_models_is_rejected_and_harmless(length: int) -> None:
     with pytest.raises(ValidationError, match="a model cannot come after itself") as caught:
         models[-1].full_clean()
     assert " -> ".join(map(str, [models[-1], *models])) in str(caught.value)
-    models[-1].save()  # skips validation: two simultaneous edits could create the same cycle
+    models[-1].save()  # skips validation, as if two simultaneous edits had created the cycle
     assert to_ask(models[0]) == models
 
 

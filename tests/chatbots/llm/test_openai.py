@@ -29,7 +29,7 @@ TURNS = [
     Turn("assistant", "Mellow"),
     Turn("user", "Grüße?"),
 ]
-SLACK = 5.0  # seconds that a busy machine may add
+SLACK = 5.0  # extra seconds that a busy machine may take
 
 
 @pytest.fixture(autouse=True)

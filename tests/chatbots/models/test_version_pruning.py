@@ -40,7 +40,7 @@ def edit(row: Instruction, *texts: str) -> None:
 
 
 def use_current(row: Any) -> None:
-    """Mark the row's current version as used, as a reply does.
+    """Mark the row's current version as used by a reply.
 
     Asserts that the version still exists.
     """
@@ -132,7 +132,7 @@ def test_a_change_needs_the_same_queries_with_ten_thousand_versions(chatbot: Cha
     [pruning] = [one["sql"] for one in captured if one["sql"].startswith("DELETE")]
     assert "version_number_unique" in plan(pruning) or "autoindex" in plan(pruning)
     assert Version.objects.filter(row_id=many.pk).count() == 10_000
-    edit(many, "another one")  # the next version to prune has been used, so it is kept
+    edit(many, "another one")  # the next version to prune has been used by a reply, so it is kept
     assert Version.objects.filter(row_id=many.pk).count() == 10_001
 
 
@@ -203,7 +203,7 @@ def in_own_connection(call: Callable[[], Any]) -> Any:
 
 
 def wait_for_a_lock() -> None:
-    """Wait until another session waits for a lock that this connection holds.
+    """Wait until another session is waiting for a lock that this connection holds.
 
     Asserts that this happens within 30 seconds.
     """

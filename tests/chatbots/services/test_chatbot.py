@@ -1,4 +1,4 @@
-"""Rules that hold when chatbots are created and changed concurrently, and after an erasure."""
+"""Chatbot rules that hold during concurrent changes and after a chatbot is erased."""
 
 from collections import Counter
 from contextlib import nullcontext
@@ -111,7 +111,7 @@ def test_a_change_starts_from_the_stored_values(chatbot: Chatbot) -> None:
 
 
 def test_every_column_that_can_change_is_compared() -> None:
-    """Otherwise, a response could show a value that another writer has replaced."""
+    """Otherwise, a response could contain a value that another writer has already replaced."""
     fixed = {*Chatbot.ORDINARY, "account", "created_by_user", "erased_at", "purge_at"}
     assert {*CHANGEABLE} == {field.name for field in Chatbot._meta.concrete_fields} - fixed
 

@@ -148,7 +148,7 @@ def test_only_owners_and_super_admins_can_create(
     assert answer.status_code == status
 
 
-# the account in a path
+# Paths that contain an account
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Lists of an account's chatbots, and of those that a caller may use (grouped or paginated)."""
+"""Lists of an account's chatbots, and of the chatbots a caller may use (grouped or paginated)."""
 
 from typing import Any
 
@@ -140,7 +140,7 @@ def test_my_chatbots_needs_the_same_queries_at_any_size(
     for other in [account, *AccountFactory.create_batch(3, owner=account.owner)]:
         for bot in ChatbotFactory.create_batch(3, account=other):
             ChatbotMemberFactory(chatbot=bot, user=account.owner)
-    with django_assert_max_num_queries(4):  # including those that check the key and record its use
+    with django_assert_max_num_queries(4):  # including two that check the key and record its use
         assert api.get(MY).json()["data"]["totalCount"] == 13
 
 

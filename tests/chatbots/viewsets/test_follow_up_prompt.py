@@ -63,7 +63,7 @@ def test_esclate_is_false_by_default(api: Api, there: str, given_: Any, becomes:
 
 
 def verdict(values: tuple[Any, ...]) -> str | None:
-    """Return the message of the rule that the four values break, or None if they are valid."""
+    """Return the expected error message for the four values, or None if they are valid."""
     present = [value not in (ABSENT, "", None) for value in values]
     if any(present[:2]) and any(present[2:]):
         return BOTH

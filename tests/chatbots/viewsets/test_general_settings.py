@@ -66,7 +66,7 @@ def test_only_provided_fields_are_changed(
     api.patch(there, {name: values[GENERAL[name]], "llmId": "x", "chatStart": "x"})
     after = stored(row)
     changed = {column for column in after if after[column] != before[column]}
-    changed -= {"version"}  # counts only changes that affect prompts
+    changed -= {"version"}  # the version counts only changes that affect prompts
     assert len(changed) == 2
     assert "updated_at" in changed
 

@@ -1,4 +1,4 @@
-"""An agent who is signed in to the admin: the owner of the chatbot's account."""
+"""Fixtures: an agent who owns the chatbot's account, and a client signed in as this agent."""
 
 import pytest
 from django.test import Client

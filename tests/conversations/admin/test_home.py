@@ -141,7 +141,7 @@ def test_the_last_hour_is_counted_live(client: Client, chatbot: Chatbot) -> None
 
 
 def test_hours_that_are_not_counted_yet_are_counted_live(client: Client, chatbot: Chatbot) -> None:
-    """A worker may need a few minutes after the end of an hour to count it."""
+    """It may take a worker a few minutes after the end of an hour to count the hour's activity."""
     now = timezone.now()
     before_last = hour_of(now) - 2 * ONE_HOUR
     Activity.objects.create(chatbot=chatbot, hours=HOUR, begins_at=before_last, messages=7)

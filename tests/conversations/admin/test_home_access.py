@@ -1,4 +1,4 @@
-"""The home page for staff who lack a permission or a chatbot."""
+"""The home page for staff who have no permissions or no chatbots."""
 
 import pytest
 from django.urls import reverse
@@ -41,9 +41,9 @@ def test_only_staff_who_may_add_chatbots_are_told_to_add_one(
 
 def test_a_superuser_of_a_new_installation_learns_where_to_begin(db: None) -> None:
     client = signed_in(superuser())
-    assert "There are no chatbots yet. Add one on the page of its" in client.get(HOME).text
+    assert "There are no chatbots yet. Add one on the page of an" in client.get(HOME).text
     accounts = client.get(reverse("admin:accounts_account_changelist")).text
     assert "Superusers can add one." in accounts
-    assert "Add one on the page of its account" in client.get(CHATBOTS).text
+    assert "Add one on the page of an account" in client.get(CHATBOTS).text
     ChatbotFactory()
     assert "There are no chatbots" not in client.get(HOME).text

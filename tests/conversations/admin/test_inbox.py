@@ -35,7 +35,7 @@ def titles(client: Client, query: str = "") -> list[str]:
 
 
 def talk(chatbot: Chatbot, title: str, *speakers: str, minutes: int = 0, **flags: Any) -> Thread:
-    """Create a thread, last updated `minutes` minutes ago, with one message from each speaker."""
+    """Create a thread, updated `minutes` minutes ago, with one message from each speaker."""
     thread = ThreadFactory(chatbot=chatbot, title=title, **flags)
     for speaker in speakers:
         MessageFactory(thread=thread, message_type=speaker)

@@ -120,7 +120,7 @@ def test_a_filter_needs_the_same_queries_at_any_number_of_threads(
 def test_a_filter_that_matches_nothing_does_not_read_the_whole_list(
     chatbot: Chatbot, name: str, who: str
 ) -> None:
-    """Check the query plan with so many threads that a full scan is never the cheapest plan."""
+    """Create so many threads that a full scan is never the cheapest plan, and check the plan."""
     visitor = VisitorFactory(chatbot=chatbot)
     Thread.objects.bulk_create(Thread(chatbot=chatbot, visitor=visitor) for _ in range(10_000))
     with connection.cursor() as cursor:

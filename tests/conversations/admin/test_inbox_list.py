@@ -1,4 +1,4 @@
-"""The inbox's list: the message that an empty list shows, the footer, and the remembered view."""
+"""The inbox has a footer, remembers its view, and shows a message if it is empty."""
 
 import re
 from datetime import timedelta

@@ -18,7 +18,7 @@ INBOX = reverse("admin:conversations_thread_changelist")
 
 
 def tag(client: Client, *threads: Thread, **given: str) -> Any:
-    """Submit the "Tag" action's form or, if no values are given, open it."""
+    """Submit the form of the "Tag" action, or open the form if no values are given."""
     keys = {"_selected_action": [thread.pk for thread in threads]}
     return client.post(INBOX, {"action": "tag_selected", **keys, **given})
 

@@ -1,4 +1,4 @@
-"""An AI message's explanation lists each persona in its prompt, with the version that was used."""
+"""The explanation of an AI message lists the personas in its prompt with the versions used."""
 
 from chatbots.models import Version
 from config.database.ids import new_id
@@ -7,7 +7,8 @@ from conversations.models import Message, ReplyOrigin, Thread
 from conversations.models.message import MessageType
 from tests.factories.conversations import MessageFactory
 
-PERSONAS, MESSAGES = 200, 6  # 1,200 versions; in one query, SQLite accepts at most 1,000 conditions
+# 200 * 6 = 1,200 versions: more than SQLite's maximum of 1,000 conditions per query.
+PERSONAS, MESSAGES = 200, 6
 
 
 def test_a_page_of_messages_with_many_personas_is_explained(thread: Thread) -> None:

@@ -231,7 +231,7 @@ def test_a_resolved_or_archived_thread_is_not_shown_as_waiting(
 def test_a_stale_page_overwrites_only_what_it_changes(client: Client, thread: Thread) -> None:
     Thread.objects.filter(pk=thread.pk).update(internal_notes="one\ntwo")
     form = fields_of(client.get(at(thread)))
-    del form["important"]  # from the button's form; the details form omits an unchecked box
+    del form["important"]  # an unchecked checkbox is not submitted
     update(thread.pk, {"internal_notes": "a colleague's", "important": True})
     client.post(at(thread, "details"), form | {"title": "new"})
     thread.refresh_from_db()
@@ -310,7 +310,7 @@ def test_a_draft_is_deleted_once_it_is_used_as_an_answer(
 ) -> None:
     form = fields_of(client.get(at(thread), {"draft": str(draft.pk)}))
     assert form["content"] == "came too late"
-    assert set(form["draft"]) == {str(draft.pk)}  # all draft fields contain this draft's id
+    assert set(form["draft"]) == {str(draft.pk)}  # the draft field of every form holds this id
     client.post(at(thread, "reply"), {"content": form["content"], "draft": str(draft.pk)})
     assert not Draft.objects.exists()
     assert kinds(thread)[-1] == "AGENT_MESSAGE"

@@ -1,4 +1,4 @@
-"""A thread's page while it is open: polls, other agents, and answers from an outdated page."""
+"""An open thread page polls for changes, names other agents, and holds back outdated answers."""
 
 import re
 from html import unescape
@@ -66,7 +66,7 @@ def test_a_poll_without_news_needs_few_queries(client: Client, thread: Thread) -
 
 
 def news(client: Client, thread: Thread, tag: str) -> tuple[str, str]:
-    """Poll, assert that there is news but no new message, and return the state and the tag."""
+    """Poll, assert that there are changes but no new messages, and return the state and ETag."""
     page, after = client.get(at(thread, "change")).text, {"after": thread.last_position}
     answer = client.get(at(thread), after, headers={"If-None-Match": tag})
     assert (answer.status_code, answer.json()["html"].strip()) == (200, "")
@@ -143,7 +143,7 @@ def test_an_answer_from_a_page_of_older_messages_is_held_back_too(
     held = client.post(at(thread, "reply"), fields_of(page) | {"content": "we cannot refund"})
     assert "another agent answered" in held.text
     assert fields_of(held)["content"] == "we cannot refund"
-    assert f'href="{at(thread, "change")}?before=' in held.text  # the form's URL is not a page
+    assert f'href="{at(thread, "change")}?before=' in held.text  # not the form's URL
     assert answers(thread) == 1
 
 

@@ -1,4 +1,4 @@
-"""A form on a thread's page is resubmitted: after a failure, or with the same or different text."""
+"""A form on a thread's page can be submitted twice, with the same text or different text."""
 
 import pytest
 from django.test import Client
@@ -33,7 +33,7 @@ def test_a_resubmitted_form_with_different_text_keeps_it_in_the_reply_box(
     form = fields_of(client.get(at(thread))) | {"content": "first"}
     client.post(at(thread, "reply"), form)
     page = client.post(at(thread, "reply"), form | {"content": "second"})
-    assert "already sent with a different text" in page.content.decode()
+    assert "already used to send another text" in page.content.decode()
     again = fields_of(page)
     assert again["content"] == "second"
     client.post(at(thread, "reply"), again)

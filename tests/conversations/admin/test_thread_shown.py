@@ -1,4 +1,4 @@
-"""Besides messages, a thread's page shows contact details, reactions, deliveries and drafts."""
+"""A thread's page shows contact details, reactions, delivery counts and drafts."""
 
 import re
 

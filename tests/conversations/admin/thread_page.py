@@ -1,4 +1,4 @@
-"""Helpers for a thread's page: its address, its HTML, and the types of the thread's messages."""
+"""Helpers that return a thread page's address, its HTML, or the types of the thread's messages."""
 
 from django.test import Client
 from django.urls import reverse

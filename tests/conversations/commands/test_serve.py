@@ -128,8 +128,8 @@ def test_other_users_cannot_read_the_state(running: Any) -> None:
     folder, start, _ = running
     state = folder / "state"
     files = {"database.sqlite3", "database.sqlite3-wal", "web.lock", "worker.lock"}
-    # SQLite deletes its WAL when the last connection closes. Wait until a new connection recreates
-    # the file.
+    # SQLite deletes its write-ahead log when the last connection closes. Wait until a new
+    # connection creates the file again.
     wait_until(lambda: files <= {path.name for path in state.iterdir()}, told=start.said)
     paths = [state, *state.rglob("*")]
     wanted = {path: 0o700 if path.is_dir() else 0o600 for path in paths}
@@ -140,7 +140,7 @@ def test_other_users_cannot_read_the_state(running: Any) -> None:
 def test_every_process_may_open_as_many_files_as_the_system_permits(running: Any) -> None:
     _, start, _ = running
     processes = family_of(start.process.pid)
-    assert len(processes) >= 4  # serve, the worker, the web server and its child
+    assert len(processes) >= 4  # serve, the worker, the web server, and the web server's child
     for pid in processes:
         limits = Path(f"/proc/{pid}/limits").read_text()
         [line] = [line for line in limits.splitlines() if line.startswith("Max open files")]
@@ -190,7 +190,7 @@ def test_a_service_that_is_asked_to_stop_leaves_nothing_behind(folder: Path, num
     assert code == 0
     assert "Stopping." in said
     assert is_free(port)
-    assert len(family) >= 4  # serve, the worker, the web server and its child
+    assert len(family) >= 4  # serve, the worker, the web server, and the web server's child
     assert not any(map(runs, family))
 
 
@@ -233,7 +233,7 @@ def test_a_killed_web_server_leaves_no_orphan(folder: Path) -> None:
     assert code == 1
     assert "web exited" in said
     wait_until(lambda: is_free(port), 30)
-    # Run `serve web` without a supervisor that could end its processes, as in a container.
+    # As in a container, run `serve web` without a supervisor that could end its processes.
     alone = Start(folder, "web", PORT=str(port))
     try:
         wait_until(lambda: not is_free(port), told=alone.said)
@@ -315,7 +315,7 @@ def test_a_command_on_a_database_without_migrations_says_what_to_do(
     environment = {"PATH": os.environ["PATH"], "STATE_DIR": str(tmp_path / "state")}
     ended = run_to_end("manage.py", *words, environment=environment, timeout=PATIENCE)
     assert ended.returncode == 1
-    assert "the database lacks migrations of this version (accounts.0001_initial" in ended.stderr
+    assert "lacks migrations that this version needs (accounts.0001_initial" in ended.stderr
     assert "run manage.py migrate first" in ended.stderr
     assert "Traceback" not in ended.stderr
 
@@ -326,7 +326,7 @@ def test_a_database_without_migrations_is_rejected_and_the_migrations_are_named(
     for part in ("web", "worker"):
         code, said = Start(tmp_path, part, PORT=str(free_port())).ended()
         assert code == 1
-        assert "the database lacks migrations of this version" in said
+        assert "the database lacks migrations that this version needs" in said
         assert "accounts.0001_initial" in said
         assert "run manage.py migrate first" in said
         assert "Traceback" not in said

@@ -37,7 +37,7 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def id_at(moment: datetime) -> UUID:
-    """Return a possible id for a row created at this time."""
+    """Return an id that a row created at this time could have."""
     return UUID(int=first_id_of(moment).int | new_id().int & (1 << 62) - 1)
 
 
@@ -96,7 +96,7 @@ def test_an_hour_is_counted_by_chatbot(chatbot: Chatbot, past: datetime) -> None
     sent(chatbot, past, "FAILED", is_test=True)
     other = ThreadFactory()
     said(other, past + ONE_HOUR)
-    said(ThreadFactory(chatbot=chatbot), timezone.now())  # the current hour is counted live
+    said(ThreadFactory(chatbot=chatbot), timezone.now())  # the current hour has no stored counts
     run()
     wanted = Counter(
         messages=3, ai_replies=2, fallbacks=1, leads=1, pending=1, retrying=2, success=3, failed=4
@@ -178,7 +178,7 @@ def test_new_hours_are_counted_before_those_that_have_changed(
 def test_hours_that_take_longer_than_a_run_are_counted_in_the_runs_that_follow(
     chatbot: Chatbot, past: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every hour is eventually counted, though hours keep changing and each run counts only one."""
+    """Each run counts only one hour, but all hours are eventually counted, even if rows change."""
     monkeypatch.setattr(time_budget, "ONE_GO", -1.0)
     deliveries = [sent(chatbot, past - hours * ONE_HOUR, "FAILED") for hours in range(5)]
     thread = ThreadFactory(chatbot=chatbot)

@@ -174,7 +174,7 @@ def test_a_message_that_is_too_long_does_not_prevent_later_replies(
 
 
 class TestFailure:
-    """How staff learn of a failed reply."""
+    """Staff are told which reply failed, and why."""
 
     REASON = "the model's endpoint answered 404 (model_not_found)"
 
@@ -239,7 +239,7 @@ def test_the_built_in_model_never_shows_an_instruction(
 
 @pytest.mark.django_db(transaction=True)
 class TestWaiting:
-    """What is committed before the model is called, and what can change during the call."""
+    """The message is committed before the model is called, and rows may change during the call."""
 
     def answering_after(self, look: Callable[[], None]) -> Any:
         def reply(_: Any) -> str:

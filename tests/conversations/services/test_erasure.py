@@ -71,7 +71,7 @@ def purge() -> int:
 
 
 def log() -> tuple[list[str], bool]:
-    """Return the events in the delivery log, and whether the log still has any content."""
+    """Return the logged events, and whether any request or response body is left in the log."""
     lines = Delivery.objects.order_by("id").values_list("event", flat=True)
     bodies = [bytes(body) for body in Delivery.objects.values_list("body", flat=True)]
     echoes = [bytes(body) for body in Attempt.objects.values_list("response_body", flat=True)]
@@ -140,7 +140,7 @@ def test_stored_responses_for_retries_are_deleted_too(
     assert b"my secret" not in kept
     again = api.post(f"{path}/message", {"content": "my secret"}, Idempotency_Key="1")
     assert again.status_code == 404
-    if gone != "chatbot":  # the stored responses of other conversations remain
+    if gone != "chatbot":  # other conversations keep their stored responses
         same = api.post(f"{base}/threads", {"visitorId": "ben"}, Idempotency_Key="2")
         assert same.json() == other
 
@@ -213,7 +213,7 @@ def test_a_chatbot_is_erased_with_everything_below_it_and_its_log_stays(
     assert not Appearance.objects.filter(chatbot=chatbot).exists()
     assert not Localization.objects.filter(chatbot=chatbot).exists()
     assert log() == (lines, False)
-    assert Chatbot.everything.filter(pk=chatbot.pk).exists()  # the delivery log refers to it
+    assert Chatbot.everything.filter(pk=chatbot.pk).exists()  # the delivery log still refers to it
     Delivery.objects.all().delete()
     Chatbot.everything.filter(pk=chatbot.pk).update(purge_at=timezone.now())
     purge()
@@ -275,7 +275,7 @@ def test_a_visitor_who_writes_during_an_erasure_causes_no_error(chatbot: Chatbot
         try:
             while not stop.is_set():
                 threads.create(chatbot.pk, CONTACT)
-        except Exception as error:  # the test reports any error
+        except Exception as error:  # any error fails the test
             faults.append(error)
         finally:
             connection.close()
@@ -293,7 +293,7 @@ def test_a_visitor_who_writes_during_an_erasure_causes_no_error(chatbot: Chatbot
         stop.set()
         writer.join()
     assert faults == []
-    assert len(erased) >= 10  # the writer created all of these visitors except the first
+    assert len(erased) >= 10  # the writer created all of these except the first
     assert Visitor.objects.count() <= 1
     purge()
     assert Visitor.everything.count() == Visitor.objects.count()

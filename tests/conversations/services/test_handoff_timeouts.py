@@ -1,4 +1,4 @@
-"""Reminders about visitors who wait too long, and the return of idle threads to the AI."""
+"""Staff are reminded of visitors who have waited too long, and idle threads return to the AI."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -82,7 +82,7 @@ def test_no_reminder_is_sent_without_the_setting_or_outside_the_working_hours(
     tomorrow = timezone.now() + timedelta(days=1)
     Account.objects.update(remind_after_minutes=10, working_hours=f"{tomorrow:%a} 00:00-23:59")
     assert handoff_timeouts.remind() == 0
-    noon = f"Etc/GMT{timezone.now().hour - 12:+d}"  # a time zone in which it is about noon
+    noon = f"Etc/GMT{timezone.now().hour - 12:+d}"  # a time zone where it is about noon now
     Account.objects.update(working_hours="Mon-Sun 00:00-23:59", time_zone=noon)
     assert handoff_timeouts.remind() == 1
 

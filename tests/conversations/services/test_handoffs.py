@@ -1,4 +1,4 @@
-"""Statistics on requests for a person: first answers, resolved requests, returning visitors."""
+"""Handoff statistics count requests, answers, resolutions, and visitors who come back."""
 
 from datetime import timedelta
 
@@ -49,7 +49,7 @@ def test_the_figures_count_what_became_of_the_requests(chatbot: Chatbot) -> None
 
 def test_a_request_whose_thread_returned_to_the_ai_stays_unanswered(chatbot: Chatbot) -> None:
     thread = ThreadFactory(chatbot=chatbot)
-    for _ in range(3):  # asked, returned to the AI, asked again
+    for _ in range(3):  # ask for a person, return to the AI, ask again
         escalation.toggle(thread.pk)
     agent_message.answer(thread.pk, agent=chatbot.account.owner, content="Here I am")
     assert (outcomes(chatbot).asked, outcomes(chatbot).answered) == (2, 1)

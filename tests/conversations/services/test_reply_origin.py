@@ -24,7 +24,7 @@ from tests.servers.behaviors import answer
 from tests.servers.model import ModelServer, completion, failing, replying, saying
 
 AWKWARD = f'ß {lookup("GRINNING FACE")} \r\n\t"quotes" {{braces}} \u2028 \\ '
-PROMPTS, EDITS = 60, 30  # the number of prompts, and the total number of edits between them
+PROMPTS, EDITS = 60, 30  # number of prompts, and number of edits made between them
 
 
 def latest() -> Message:

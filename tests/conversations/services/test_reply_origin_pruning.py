@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 
 
 def asked_and_rebuilt(asked: ModelServer) -> tuple[list[Any], list[Any]]:
-    """Return the prompts that the model received and the rebuilt ones, both sorted."""
+    """Return two sorted lists: the prompts that the model received, and the rebuilt prompts."""
     sent = [question["messages"] for question in asked.questions]
     replies = Message.objects.filter(message_type=MessageType.AI_MESSAGE)
     rebuilt = [
@@ -80,7 +80,7 @@ def test_settings_that_change_while_they_are_read_are_read_again(
     texts = iter(["Rule 2", "Rule 3"])
 
     def change_first(execute: Any, sql: str, *rest: Any) -> Any:
-        """Change the instruction between reading its version and marking that version as used."""
+        """Change the instruction just before its version is marked as used."""
         if sql.startswith('UPDATE "chatbots_version"') and (text := next(texts, None)):
             instructions.update(chatbot.pk, row.pk, {"instruction": text})
         return execute(sql, *rest)

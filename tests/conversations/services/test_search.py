@@ -1,4 +1,4 @@
-"""Search finds words in messages, names, email addresses and tags of the given chatbots."""
+"""A search of the given chatbots finds words in messages, names, email addresses and tags."""
 
 import pytest
 from django.db import connection

@@ -1,7 +1,7 @@
-"""New and changed threads, and their `anonymous` flag.
+"""Threads are created and updated, and their `anonymous` flag stays correct.
 
-A value given for the flag stays in force until the visitor's first email address or phone number is
-added, or the last one is removed.
+If a request sets the flag, it keeps that value until a later change to the thread gives the visitor
+a first email address or phone number, or removes the last one.
 """
 
 import re

@@ -38,7 +38,7 @@ def test_a_thread_returned_to_the_ai_while_a_message_is_sent_gets_a_reply(thread
 def test_a_reply_in_a_thread_that_was_returned_to_the_ai_takes_a_place(
     thread: Thread, settings: Any
 ) -> None:
-    """Only a send that waits for a reply counts toward the account's limit on replies in flight."""
+    """A message counts toward the account's limit on replies in flight only if it gets a reply."""
     settings.REPLIES_IN_FLIGHT_OF_ACCOUNT = 1
     escalation.take_over(thread.pk, agent=UserFactory())
     with limits.places.one(thread.chatbot.account_id):
@@ -54,7 +54,7 @@ def test_a_reply_in_a_thread_that_was_returned_to_the_ai_takes_a_place(
 def test_a_send_that_loses_the_race_returns_the_reply_of_the_winner(
     thread: Thread, default_model: Any
 ) -> None:
-    """One request finds no stored message, and waits for a lock while another request stores it."""
+    """A request finds no message, then waits for the lock while another request stores it."""
     looked, told, name = threading.Event(), [], new_id()
 
     def note(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
@@ -85,7 +85,7 @@ def test_a_send_that_loses_the_race_returns_the_reply_of_the_winner(
 def test_a_resumed_send_takes_a_place_while_its_reply_is_owed(
     thread: Thread, default_model: Any, settings: Any
 ) -> None:
-    """After a process dies, its resumed sends must not occupy all threads of the next process."""
+    """Requests that clients repeat after a crash must not occupy all threads of the new process."""
     settings.REPLIES_IN_FLIGHT_OF_ACCOUNT, name = 1, new_id()
     incoming = received(thread)
     visitor_message.store(incoming, name)  # as if the process had died before the reply
@@ -95,7 +95,7 @@ def test_a_resumed_send_takes_a_place_while_its_reply_is_owed(
             visitor_message.send(incoming, message_id=name)
         assert OwedReply.objects.exists()
     both = visitor_message.send(incoming, message_id=name).messages
-    # The reply exists by now, so this send neither waits nor counts toward the limit.
+    # The reply exists by now, so sending the message again does not count toward the limit.
     with limits.places.one(thread.chatbot.account_id):
         assert visitor_message.send(incoming, message_id=name).messages == both
     assert Message.objects.count() == len(both) == 2

@@ -218,7 +218,7 @@ class TestHistory:
     ) -> None:
         MessageFactory(thread=thread)
         with connection.cursor() as cursor:
-            cursor.execute("ANALYZE")  # records that a thread has one message
+            cursor.execute("ANALYZE")  # the statistics now show one message per thread
         newest = MessageFactory(thread=thread)
         with counted() as statements:
             api.get(f"{here}/messages?before={newest.pk}")
@@ -234,7 +234,7 @@ class TestHistory:
         api.get(f"{here}/messages")  # the first request also records the key's use
         for size in (1, 100):
             MessageFactory.create_batch(size, thread=thread)
-            with django_assert_num_queries(3):  # for the key and chatbot, the thread, and the page
+            with django_assert_num_queries(3):  # (1) key and chatbot, (2) thread, (3) messages
                 api.get(f"{here}/messages?limit=100")
 
 

@@ -215,7 +215,7 @@ class TestList:
         for visitors in (1, 30):
             for visitor in VisitorFactory.create_batch(visitors, chatbot=chatbot):
                 ThreadFactory(chatbot=chatbot, visitor=visitor)
-            with django_assert_num_queries(3):  # for the key and chatbot, the count, and the page
+            with django_assert_num_queries(3):  # (1) key and chatbot, (2) count, (3) threads
                 api.get(f"{base}/threads?limit=100")
 
     @pytest.mark.parametrize("limit", [1, 2, 3, 4, 7, 8])

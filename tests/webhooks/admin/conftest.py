@@ -1,4 +1,4 @@
-"""Clients that are signed in to the admin, and the address of a chatbot's webhook page."""
+"""Provide clients that are signed in to the admin, and the address of a webhook's page."""
 
 import pytest
 from django.test import Client

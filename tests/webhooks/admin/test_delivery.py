@@ -1,4 +1,4 @@
-"""The delivery log, and a delivery's page."""
+"""The delivery log lists deliveries, and a delivery's page shows its attempts."""
 
 import re
 from datetime import timedelta
@@ -106,7 +106,7 @@ def test_a_page_shows_the_request_and_the_response_as_inert_text(
 
 
 def tried(delivery: Delivery, number: int, **fields: Any) -> Attempt:
-    """Store an attempt from a few hours ago. Successive attempts are an hour apart."""
+    """Store an attempt that began a few hours ago, one hour after the previous attempt."""
     began = timezone.now() - timedelta(hours=9 - number)
     return Attempt.objects.create(
         **{"delivery": delivery, "number": number, "status": "FAILED", "started_at": began} | fields
@@ -189,9 +189,7 @@ def test_only_failed_deliveries_of_a_selection_are_retried_and_the_rest_are_coun
     )
     text = answer.content.decode()
     assert "2 will be tried once more" in text
-    assert (
-        "4 skipped: only FAILED deliveries can be retried, tests only from their own pages" in text
-    )
+    assert "4 skipped: only FAILED deliveries can be retried. Tests can be retried only" in text
     due = Delivery.objects.filter(due_at__isnull=False).values_list("pk", flat=True)
     assert set(due) == {rows[0].pk, rows[1].pk}
 
@@ -233,7 +231,7 @@ def test_an_invalid_day_redirects_to_the_log(client: Client, day: str) -> None:
 @pytest.mark.parametrize(
     ("code", "reason", "words"),
     [
-        (401, "", "refuses the token"),
+        (401, "", "rejected the token"),
         (404, "", "check the URL"),
         (301, "", "Redirects are not followed"),
         (418, "", "rejected the request"),

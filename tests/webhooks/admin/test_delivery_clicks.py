@@ -31,7 +31,7 @@ def tried() -> Delivery | None:
 def test_a_hundred_concurrent_clicks_cause_one_attempt(
     receiver: Receiver, endpoint: Endpoint
 ) -> None:
-    """The receiver waits for all clicks: a click after its response would start another attempt."""
+    """The attempt ends only after the last click. A later click would start another attempt."""
     all_clicked = threading.Event()
 
     def held(arrival: Arrival) -> Iterable[Step]:

@@ -20,7 +20,7 @@ from webhooks.models import Delivery
 
 LOG = reverse("admin:webhooks_delivery_changelist")
 FAILED = {"state": "FAILED", "due_at": None}
-MOST = 10  # maximum number of statements per page
+MOST = 10  # maximum number of SQL statements per page
 
 
 def tabs(client: Client, query: str = "") -> list[str]:

@@ -1,4 +1,4 @@
-"""The delivery log of several chatbots shows the right rows, and the cost of a page is limited."""
+"""The delivery log shows the right deliveries, and a page runs few statements and uses indexes."""
 
 import json
 import re
@@ -24,7 +24,7 @@ from webhooks.admin import delivery_list
 from webhooks.models import Delivery
 
 LOG = reverse("admin:webhooks_delivery_changelist")
-MOST = 10  # maximum number of statements per page
+MOST = 10  # maximum number of SQL statements per page
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def client(bots: list[Chatbot]) -> Client:
 
 
 def pages(client: Client, query: str) -> list[str]:
-    """Follow the links from page to page, and return the ids of all rows in order."""
+    """Follow the links to the next pages, and return the ids of all rows in order."""
     found, link = [], query
     while link is not None:
         text = client.get(f"{LOG}{link}").text
@@ -58,7 +58,7 @@ def test_the_pages_hold_every_delivery_of_the_chatbots_once_in_order(
         DeliveryFactory(chatbot=bots[0 if number < 60 else number % 3], **ended)
         for number in range(90)
     ]
-    for number, row in enumerate(rows):  # groups of four share a creation time
+    for number, row in enumerate(rows):  # groups of four rows share a creation time
         when = now - timedelta(seconds=number // 4)
         Delivery.objects.filter(pk=row.pk).update(created_at=when)
     DeliveryFactory(**ended)
@@ -137,7 +137,7 @@ def test_a_page_with_a_filter_takes_few_statements(
 
 @pytest.fixture
 def near(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make pages examine fewer rows: about 9 for a superuser, 26 per chatbot for other staff."""
+    """Make pages examine fewer rows: about 9 for a superuser, or 26 per chatbot for other users."""
     monkeypatch.setattr(delivery_list, "LOOKED_AT", 9)
 
 
@@ -161,7 +161,7 @@ def test_looking_further_back_finds_every_match_once(
     for number in range(80):
         event = "NEW_LEAD" if number % 17 == 0 else "NEW_MESSAGE"
         row = DeliveryFactory(chatbot=bots[0], event=event, state="SUCCESS", due_at=None)
-        when = now - timedelta(seconds=number // 4)  # groups of four share a creation time
+        when = now - timedelta(seconds=number // 4)  # groups of four rows share a creation time
         Delivery.objects.filter(pk=row.pk).update(created_at=when)
     asking = client if who == "staff" else signed_in(superuser())
     matching = Delivery.objects.filter(event="NEW_LEAD").order_by("-created_at", "-id")
@@ -178,7 +178,7 @@ def test_a_page_without_matches_says_how_far_it_looked(
         when = datetime(2026, 3, 1, 8, 59 - number, tzinfo=UTC)
         Delivery.objects.filter(pk=row.pk).update(created_at=when)
     text = client.get(f"{LOG}?event__exact=NEW_LEAD").text
-    assert "among the newest deliveries, back to 2026-03-01 08:34:00 UTC" in text  # the 26th row
+    assert "No matches as far back as 2026-03-01 08:34:00 UTC" in text  # the 26th row
     assert ">Look further back</a>" in text
 
 

@@ -1,4 +1,4 @@
-"""A delivery's page, with a section that a script keeps up to date, and the log's search."""
+"""A delivery's page polls for changes, and a search in the delivery log finds deliveries."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The page of a chatbot's webhook."""
+"""A chatbot's webhook is configured on its own page."""
 
 import re
 from typing import Any
@@ -19,7 +19,7 @@ SHOWN = re.compile(r'id="secret-text"[^>]* value="([^"]+)"')
 
 
 def given(**changes: Any) -> dict[str, Any]:
-    """Return valid input for a new webhook's form, with `changes` applied."""
+    """Return valid form data for a new webhook, with some fields changed or added."""
     made = {"url": URL, "events": ["NEW_LEAD"], "is_active": "on", "secret_choice": "make"}
     return made | {"secret": ""} | changes
 
@@ -116,7 +116,7 @@ def test_without_the_add_on_the_page_is_read_only_and_gives_the_reason(
 def test_a_member_can_change_the_events_but_not_the_secret_or_the_url(
     member: Client, address: str, chatbot: Chatbot
 ) -> None:
-    """A member who could change the URL would receive the secret."""
+    """A member who could change the URL could have the secret sent to their own server."""
     EndpointFactory(chatbot=chatbot)
     elsewhere = {"url": "https://127.0.0.2:9/elsewhere", "events": ["NEW_LEAD"], "is_active": "on"}
     assert member.post(address, elsewhere).status_code == 302

@@ -1,4 +1,4 @@
-"""The buttons on a webhook's page: replace the secret, pause, test."""
+"""The buttons on a webhook's page replace the secret, pause deliveries and send a test."""
 
 import re
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -70,7 +70,7 @@ class TestSecret:
     def test_a_secret_that_someone_else_has_replaced_meanwhile_is_kept(
         self, client: Client, page: str
     ) -> None:
-        """A second replacement would invalidate the secret that the other person just received."""
+        """Another replacement would invalidate the secret that the other person just received."""
         form, other = fields_of(client.get(page)), signed_in(superuser())
         [secret] = SHOWN.findall(other.post(page, fields_of(other.get(page))).text)
         answer = client.post(page, form, follow=True)

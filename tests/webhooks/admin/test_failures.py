@@ -1,4 +1,4 @@
-"""Failures are grouped by cause, and each group links to the log, filtered by its cause."""
+"""Failures are grouped by cause, and each group links to the deliveries in the log."""
 
 import re
 from html import unescape
@@ -85,7 +85,7 @@ def test_the_log_can_be_filtered_by_account(chatbot: Chatbot) -> None:
 
 
 def plan_of(statement: str) -> str:
-    """Return a statement's plan, which on PostgreSQL includes the actual row count of each step."""
+    """Return a statement's plan. On PostgreSQL, it includes the actual row count of each step."""
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute(f"EXPLAIN QUERY PLAN {statement}")
@@ -95,7 +95,7 @@ def plan_of(statement: str) -> str:
 
 
 def steps_of(statement: str) -> int:
-    """Return how many thousand virtual machine steps SQLite takes to run a statement."""
+    """Return the number of SQLite virtual machine steps that a statement takes, in thousands."""
     steps = 0
 
     def note() -> None:

@@ -1,4 +1,4 @@
-"""An endpoint's health, as the webhook's page and the list of webhooks show it."""
+"""The webhook's page and the list of webhooks show an endpoint's health."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ SINCE = datetime(2026, 3, 1, 8, 30, tzinfo=UTC)
 
 
 def states_of(client: Client, query: str = "") -> list[str]:
-    """Return the health states that the list of webhooks shows, sorted."""
+    """Return the health states that the list of webhooks shows, in alphabetical order."""
     text = client.get(reverse("admin:webhooks_endpoint_changelist") + query).content.decode()
     return sorted(
         re.findall(r">\s*(healthy|untried|failing|off|secret cannot be decrypted)\s*</span>", text)
@@ -29,7 +29,7 @@ def states_of(client: Client, query: str = "") -> list[str]:
 
 
 class TestHealth:
-    """The health states, and the times and counts that are shown with them."""
+    """The list shows health states, and the page also shows times and counts."""
 
     @pytest.fixture
     def endpoint(self, chatbot: Chatbot) -> Endpoint:

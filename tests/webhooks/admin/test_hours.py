@@ -1,4 +1,4 @@
-"""The hourly bars on a webhook's page: their heights, and the table with the same counts."""
+"""A webhook's page shows a bar for each hour, and a table with the same counts."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -36,6 +36,6 @@ def test_the_table_has_the_figures_of_the_bars() -> None:
     html = render_to_string("admin/webhooks/bars.html", {"bars": bars((41, 0), (7, 2))})
     assert re.findall(r"<td>(\d+)</td><td>(\d+)</td>", html) == [("41", "0"), ("7", "2")]
     assert "<title>09:00 UTC: 7 ok, 2 failed</title>" in html
-    assert 'aria-label="Deliveries per hour: 48 ok, 2 failed. The table has the figures."' in html
+    assert 'aria-label="Deliveries per hour: 48 ok, 2 failed. The table lists each hour."' in html
     assert "at most 41" in html
     assert "style=" not in html

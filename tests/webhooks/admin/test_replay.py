@@ -1,4 +1,4 @@
-"""How a delivery's page presents the request: a signature check and a curl command."""
+"""A delivery's page verifies the request's signature and shows a curl command for the request."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Bulk retries in the admin: preview, start, progress, stop and resume."""
+"""Staff preview, start, watch, stop and resume bulk retries in the admin."""
 
 import re
 from datetime import UTC, datetime

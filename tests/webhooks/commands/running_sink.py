@@ -51,7 +51,7 @@ class RunningSink:
             told=lambda: self.said,
         )
         found = listening.search(self.said)
-        assert found, self.said  # no match means that the sink has exited
+        assert found, self.said  # if nothing is found, the sink has exited
         return found[1]
 
     def wait_for(self, text: str) -> str:

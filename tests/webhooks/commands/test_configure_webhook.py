@@ -21,7 +21,7 @@ def test_the_help_explains_the_defaults(capsys: pytest.CaptureFixture[str]) -> N
         capsys,
         "or replace a chatbot's webhook, and switch it on. Unless a secret is given or kept, a new",
         "keep the current secret",
-        "default: all, even if fewer were chosen before",
+        "default: all events, even if fewer were chosen before",
     )
 
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def old_key(settings: Any) -> list[Endpoint]:
-    """Endpoints whose secrets are sealed with the old key, which is now the second of two."""
+    """Seal endpoints' secrets with a key, and then add a newer key in front of it."""
     endpoints = [EndpointFactory() for _ in range(3)]
     [old] = settings.ENCRYPTION_KEYS
     settings.ENCRYPTION_KEYS = (Fernet.generate_key().decode(), old)

@@ -35,10 +35,10 @@ Start = Callable[..., RunningSink]
 
 @pytest.fixture
 def start(tmp_path: Path, settings: Any) -> Iterator[Start]:
-    """Return a function that starts a sink, and allow this process to deliver to the sink."""
+    """Return a function that starts a sink, and allow this process to send requests to it."""
     settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("127.0.0.0/8"),)
     running = []
-    state_dir = tmp_path / "it's a state"  # a name that a shell command must quote
+    state_dir = tmp_path / "it's a state"  # a shell command must quote this name
     state_dir.mkdir()
 
     def begin(*options: str, given: str = "", stdin: int | None = None) -> RunningSink:
@@ -112,7 +112,7 @@ def test_on_a_terminal_the_secret_is_prompted_for_and_not_echoed(start: Start) -
     sink.stop()
     shown = b""
     with os.fdopen(terminal, "rb", buffering=0) as read, contextlib.suppress(OSError):
-        shown = read.read(1000)  # Linux reports the closed terminal as an error
+        shown = read.read(1000)  # on Linux, reading from a closed terminal is an error
     assert SECRET.encode() not in shown
 
 

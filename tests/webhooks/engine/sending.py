@@ -1,4 +1,4 @@
-"""Send a webhook request as the engine does, and check that the attempt ends in time."""
+"""Send webhook requests as the engine does, and check that each attempt ends in time."""
 
 import time
 
@@ -7,9 +7,9 @@ from webhooks.engine.post import Outcome, post
 
 SECRET = "sixteen-letters!"
 BODY = '{"event":"NEW_LEAD","data":{"chatbotName":"Grüße"}}'.encode()
-AMPLE = 30.0  # seconds, for attempts that should not time out
-# Extra seconds for a busy machine. If the timeout does not work, a slow receiver takes longer than
-# this, so the check still fails.
+AMPLE = 30.0  # timeout in seconds for attempts that should not time out
+# Extra seconds to allow for a busy machine. The check still detects a broken timeout,
+# because a slow receiver takes longer than this.
 SLACK = 10.0
 
 

@@ -1,4 +1,4 @@
-"""The delivery engine's steps, for tests: claim deliveries, attempt them, record the results."""
+"""Run the delivery engine's steps: claim deliveries, attempt them, and record the results."""
 
 from typing import Any
 
@@ -16,14 +16,14 @@ OK, BROKEN = answer(200, b"thanks"), answer(503, b"upstream down")
 def begin(worker: str = ME) -> list[Work | None]:
     """Claim due deliveries, begin their attempts, and return their Work objects.
 
-    An entry is None if its claim could not be confirmed.
+    If a claim cannot be confirmed, the list contains None instead of a Work object.
     """
     claimed = claims.claim(worker, slots=32)
     return [schedule.confirm(one, worker=worker) for one in claimed]
 
 
 def run() -> int:
-    """Attempt all claimable deliveries, assert that each result is stored, and return the count."""
+    """Attempt all deliveries that can be claimed, and return how many there were."""
     works = begin()
     for work in works:
         assert schedule.settle(work, attempt.send(work))

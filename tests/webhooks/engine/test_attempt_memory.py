@@ -19,11 +19,11 @@ from webhooks.engine import claims, recovery, schedule
 from webhooks.models import Delivery, Endpoint
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("trusting")]
-MOST = 1024 * 1024  # bytes; includes the memory of the receiver, which runs in this process
+MOST = 1024 * 1024  # maximum memory use in bytes, including that of the receiver in this process
 
 
 def reads_bodies(act: Callable[[], object]) -> bool:
-    """Return whether any query that `act` runs mentions the `body` column."""
+    """Return whether calling `act` runs any query that mentions the `body` column."""
     with CaptureQueriesContext(
         connection,
     ) as queries:
@@ -56,7 +56,7 @@ def test_a_large_response_is_not_kept_in_memory(
     receiver: Receiver, endpoint: Endpoint, behavior: Behavior
 ) -> None:
     DeliveryFactory(chatbot=endpoint.chatbot)
-    run()  # the first run also allocates objects that are created once per process
+    run()  # the first run also creates objects that the process then keeps
     receiver.on("/hook", behavior)
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
     tracemalloc.start()

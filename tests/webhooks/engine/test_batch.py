@@ -1,4 +1,4 @@
-"""Concurrent calls share one write. An invalid item does not make the other items fail."""
+"""Concurrent calls share one write, but an invalid item does not make other items fail."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

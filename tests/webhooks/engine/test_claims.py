@@ -1,4 +1,4 @@
-"""Claims on deliveries, and the order in which deliveries start."""
+"""A delivery must be claimed before it is attempted, and deliveries start in the right order."""
 
 from datetime import datetime, timedelta
 from typing import NoReturn
@@ -27,7 +27,7 @@ pytestmark = [
 
 
 class TestClaims:
-    """Which task may begin a claimed delivery, and what happens when a worker dies or stops."""
+    """Only one task can begin a claimed delivery, even if a worker dies or stops."""
 
     def test_a_second_task_with_the_same_claim_begins_nothing(self, delivery: Delivery) -> None:
         [claimed] = claims.claim(ME, slots=8)
@@ -49,7 +49,7 @@ class TestClaims:
     def test_two_workers_never_claim_the_same_delivery(
         self, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The other worker claims deliveries that this one has chosen but not yet taken."""
+        """The other worker claims deliveries that this worker has chosen but not yet claimed."""
         choose, others = claims._choose, []
         DeliveryFactory.create_batch(12, chatbot=endpoint.chatbot)
 
@@ -193,7 +193,7 @@ class TestClaims:
 
 
 class TestOrder:
-    """The order in which deliveries start when they are read from a real database."""
+    """Deliveries that are read from a real database start in the right order."""
 
     def heads(self) -> list[UUID]:
         return [one.delivery_id for one in claims.claim(ME, slots=32)]

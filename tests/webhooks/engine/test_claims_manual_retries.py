@@ -1,4 +1,4 @@
-"""Manual retries start last, and deliveries suspected of killing workers run one at a time."""
+"""Manual retries start last, and deliveries that may have killed a worker run one at a time."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""How limits, shares and the rotation decide which deliveries start, tested without a database."""
+"""Limits, shares and the rotation decide which deliveries start. No database is needed here."""
 
 from collections import Counter, deque
 from collections.abc import Iterable
@@ -20,13 +20,13 @@ def waiting(
     due: int = 100,
     thread: UUID | None = None,
 ) -> Waiting:
-    """Build an endpoint with `due` deliveries, in the given account or in one of its own."""
+    """Build an endpoint with `due` deliveries, in the given account or in a new one."""
     candidates = deque(Candidate(uuid4(), thread, in_order=True) for _ in range(due))
     return Waiting(uuid4(), account or uuid4(), limit, slow, in_flight, candidates)
 
 
 def running(one: Waiting, count: int, *, suspects: int = 0) -> Running:
-    """Describe the attempts that the claiming worker has in flight to an endpoint."""
+    """Build a record of the claiming worker's attempts in flight to an endpoint."""
     return Running(one.chatbot_id, one.account_id, count, one.slow, suspects)
 
 
@@ -37,9 +37,9 @@ def started(
     beside: Iterable[Running] = (),
     rotation: Rotation | None = None,
 ) -> list[int]:
-    """Choose deliveries once, and return how many start for each endpoint, in order.
+    """Choose deliveries once, and return how many start for each endpoint, in the given order.
 
-    `beside` lists the attempts that the worker already has in flight.
+    `beside` contains the attempts that the worker already has in flight.
     """
     chosen = (rotation or Rotation()).choose(list(endpoints), Slots(beside, slots=slots))
     counts = Counter(id(one) for one, _ in chosen)

@@ -22,7 +22,7 @@ pytestmark = [
 
 @pytest.fixture
 def endpoint(receiver: Receiver) -> Endpoint:
-    """An endpoint that has not been tried yet."""
+    """An endpoint to which no request has been sent yet."""
     return EndpointFactory(url=receiver.url("/hook"))
 
 

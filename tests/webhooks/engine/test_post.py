@@ -20,7 +20,7 @@ from webhooks.engine.post import BODY_KEPT, HEADERS_KEPT, post
 
 pytestmark = pytest.mark.usefixtures("trusting")
 LONG_SECRET = string.ascii_letters + string.digits
-TIMEOUT = 1.0  # seconds, for attempts that time out; long enough to send the request first
+TIMEOUT = 1.0  # timeout in seconds for attempts that should time out after sending their request
 
 
 @pytest.mark.proves("Request headers")

@@ -1,4 +1,4 @@
-"""All addresses that a receiver's name resolves to are checked, and no other address is used."""
+"""All addresses that a receiver's name resolves to are checked, and no others are used."""
 
 import ipaddress
 import socket
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("trusting")
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Replace name lookups. A test maps a host name to its addresses, or to an error to raise."""
+    """Replace name lookups with a dict that maps host names to addresses or to an exception."""
     known, ask = {}, socket.getaddrinfo
 
     def answer(host: bytes | str, *args: Any, **kwargs: Any) -> list[Any]:
@@ -68,7 +68,7 @@ def test_one_forbidden_address_is_enough_to_reject_a_name(
 def test_the_addresses_of_a_name_are_checked_at_every_attempt(
     receiver: Receiver, names: dict[str, Any]
 ) -> None:
-    """The addresses are checked even while a connection to an allowed address is open."""
+    """The addresses are checked again even if a connection to an allowed address is still open."""
     url = receiver.url(host="hooks.example.com")
     for _ in range(50):
         names["hooks.example.com"] = ["127.0.0.1"]
@@ -81,7 +81,7 @@ def test_the_addresses_of_a_name_are_checked_at_every_attempt(
 def test_a_name_is_resolved_only_once_per_attempt(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
-    """The connection uses the checked address, even if a second lookup would differ."""
+    """The connection uses the checked address, even if a second lookup would return another one."""
     settings.WEBHOOK_ALLOWED_NETWORKS = (ipaddress.ip_network("127.0.0.1/32"),)
     ask, asked = socket.getaddrinfo, []
 

@@ -1,4 +1,4 @@
-"""The destinations that an attempt may reach, and those that it must never reach."""
+"""An attempt never connects to a forbidden address, and reaches an allowed IPv6 address."""
 
 import ipaddress
 import socket
@@ -27,7 +27,7 @@ def send(url: str) -> Outcome:
 
 @pytest.fixture
 def everywhere() -> Iterator[tuple[int, tuple[socket.socket, socket.socket]]]:
-    """Listen on all addresses of this machine, on the same port, without accepting connections."""
+    """Listen on the same port on all of this machine's addresses, without accepting connections."""
     with socket.create_server(("0.0.0.0", 0), backlog=1024) as one:
         port = one.getsockname()[1]
         try:

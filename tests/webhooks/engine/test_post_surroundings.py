@@ -1,4 +1,4 @@
-"""An attempt is affected neither by the process's environment nor by other attempts."""
+"""Neither the process's environment nor other attempts affect an attempt."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""The engine's statements use their indexes, even if the statistics describe an empty queue."""
+"""The engine's statements use indexes, even if the statistics describe an empty queue."""
 
 import re
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ WAITING = {"delivery_waiting", "delivery_running"}
 
 @pytest.fixture
 def stale(endpoint: Endpoint) -> Endpoint:
-    """Update the database's statistics while nothing waits, then add 2,000 waiting deliveries."""
+    """Update the statistics while no deliveries wait, and then add 2,000 waiting deliveries."""
     row = DeliveryFactory(chatbot=endpoint.chatbot)
     Delivery.objects.update(state="SUCCESS", due_at=None)
     with connection.cursor() as cursor:
@@ -92,7 +92,10 @@ def test_confirming_an_attempt_changes_no_index(endpoint: Endpoint) -> None:
 
 
 def updates() -> list[int]:
-    """Return how many delivery updates this transaction made, and how many changed no index."""
+    """Count the delivery updates in this transaction.
+
+    Return the number of all updates, and the number of updates that changed no index.
+    """
     [row] = queue.rows(
         "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_xact_user_tables"
         " WHERE relname = 'webhooks_delivery'"

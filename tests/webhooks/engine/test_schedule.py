@@ -193,7 +193,7 @@ def test_a_url_changed_between_attempts_applies_from_the_next_attempt(
 def test_an_attempt_that_was_sent_twice_is_marked(
     receiver: Receiver, delivery: Delivery, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The receiver closes the reused connection when the second request arrives."""
+    """The receiver closes the reused connection without responding to the second request."""
     monkeypatch.setattr(transport, "AT_ONCE", 60.0)
     receiver.on("/hook", OK, hang_up(), OK)
     run()
@@ -217,7 +217,7 @@ def test_a_test_dispatch_is_one_attempt(
 
 
 class TestManualRetry:
-    """Manual retries, which the specification allows after three failed retries."""
+    """The specification allows manual retries after three automatic retries have failed."""
 
     @pytest.fixture
     def failed(self, endpoint: Endpoint) -> Delivery:
@@ -254,7 +254,7 @@ class TestManualRetry:
 
 
 class TestHealth:
-    """The receiver's health, as recorded in the endpoint's row."""
+    """The endpoint's row records the receiver's health."""
 
     def health(self, endpoint: Endpoint) -> tuple[bool, int, bool]:
         endpoint.refresh_from_db()

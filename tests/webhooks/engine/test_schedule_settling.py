@@ -25,7 +25,7 @@ def unreachable(
 ) -> Iterator[Callable[[], AbstractContextManager[None]]]:
     """Return a context manager that makes the database unreachable.
 
-    On PostgreSQL, all other sessions of the database are ended. On SQLite, the database is locked
+    On PostgreSQL, it ends every other session on the database. On SQLite, it locks the database
     until the failure is logged.
     """
     name = connection.settings_dict["NAME"]
@@ -68,7 +68,7 @@ def test_an_accepted_delivery_is_settled_once_the_database_is_back(
 
     receiver.on("/hook", take)
     assert run() == 1
-    # On PostgreSQL, a new session is available immediately, so settling does not fail.
+    # On PostgreSQL, the worker can connect again immediately, so settling does not fail.
     assert (NOT_YET in caplog.text) == settings.EMBEDDED
     assert (stored(delivery)["state"], states(delivery)) == ("SUCCESS", [(1, "SUCCESS")])
     assert len(receiver.arrivals) == 1

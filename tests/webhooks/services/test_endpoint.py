@@ -1,4 +1,4 @@
-"""Endpoints: their configuration, their secrets, and samples of events."""
+"""Endpoints are configured, their secrets are replaced, and sample events are sent to them."""
 
 from typing import Any
 

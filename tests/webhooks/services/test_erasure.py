@@ -1,4 +1,4 @@
-"""Erased content is neither sent nor stored, but the deliveries stay in the log."""
+"""Erased content is no longer sent or stored, but its deliveries stay in the log."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def erase(delivery: Delivery) -> int:
 
 
 def contents(delivery: Delivery) -> list[Any]:
-    """Return a delivery's stored content: its body, and the bodies and headers of its responses."""
+    """Return the stored content of a delivery: its body, and its responses' bodies and headers."""
     attempts = delivery.attempts.values_list("response_body", "response_headers")
     found = [bytes(stored(delivery)["body"]), *(bytes(body) for body, _ in attempts)]
     return [one for one in found if one] + [headers for _, headers in attempts if headers]

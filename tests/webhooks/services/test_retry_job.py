@@ -1,4 +1,4 @@
-"""Retry jobs are paced, can be stopped, and retry each delivery once, even if a worker dies."""
+"""Retry jobs run at the requested speed, can be stopped, and retry each delivery exactly once."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -47,7 +47,7 @@ def job(**options: Any) -> RetryJob:
 
 
 class Clock:
-    """The clock of retry jobs, which only a test advances."""
+    """A fake clock for retry jobs: its time changes only when a test advances it."""
 
     def __init__(self) -> None:
         self.time = retry_job.queue.now()
@@ -173,7 +173,7 @@ def test_resuming_a_job_locks_its_parts_first_as_stopping_it_does(bot: Chatbot) 
         list(parts.select_for_update())
         resumed = pool.submit(resume_elsewhere)
         wait_until(waits_for_a_lock)
-        jobs.update(updated_at=timezone.now())  # would deadlock if `resume` had locked the job
+        jobs.update(updated_at=timezone.now())  # this would deadlock if `resume` had locked the job
     resumed.result()
     assert jobs.get().state == JobState.RUNNING
 

@@ -1,4 +1,4 @@
-"""Delivery filters, which the log, retry jobs and retry_deliveries share."""
+"""The delivery log, retry jobs and retry_deliveries share the same filters."""
 
 import re
 from datetime import UTC, datetime
