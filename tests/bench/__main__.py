@@ -1,12 +1,12 @@
 """Run benchmarks: `python -m tests.bench [MEASURE ...] [--size 0.1] [--json FILE] [--keep]`.
 
-Each benchmark has its own database, on the servers that TEST_DATABASE_URL and TEST_REDIS_URL name,
-or on the embedded default (SQLite without Redis) if these variables are not set. If they are set,
-the benchmarks in OF_SERVICE run first on the servers and then on the embedded default. If a figure
-misses its target, the exit status is 1, and the last lines name the figure.
+Each benchmark has its own database. If TEST_DATABASE_URL and TEST_REDIS_URL are set, benchmarks run
+on those servers, and any requested benchmarks in OF_SERVICE then run again on the embedded default
+(SQLite without Redis). Otherwise, benchmarks run only on the embedded default. If any figures miss
+their targets, the exit status is 1, and the last lines of the output list these figures.
 """
 
-# ruff: noqa: E402, I001, T201 - the environment is set before Django reads it; this command prints
+# ruff: noqa: E402, I001, T201 - some imports must follow django.setup(); figures are printed
 
 import argparse
 import json
@@ -58,7 +58,7 @@ OF_SERVICE: dict[str, Callable[[float], dict[str, Any]]] = {
 
 
 def main() -> int:
-    """Run the benchmarks, print their figures, and store them on request. Returns the exit code."""
+    """Run benchmarks, print and optionally store their figures, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     known = [*MEASURES, *OF_SERVICE, "report"]
     parser.add_argument("measures", nargs="*", metavar="MEASURE", help=", ".join(known))
@@ -114,7 +114,7 @@ def run(name: str, size: float) -> dict[str, Any]:
 
 
 def on_embedded_default(names: list[str], options: argparse.Namespace) -> int:
-    """If benchmarks ran on servers, repeat them on the embedded default. Returns the exit code."""
+    """If benchmarks ran on servers, repeat them on SQLite without Redis. Returns the exit code."""
     if settings.EMBEDDED or not names:
         return 0
     again = [sys.executable, "-m", "tests.bench", *names, "--size", str(options.size)]
@@ -123,7 +123,7 @@ def on_embedded_default(names: list[str], options: argparse.Namespace) -> int:
 
 
 def installation() -> str:
-    """Describe the measured installation: databases, versions, cores."""
+    """Describe the measured installation: its databases, versions, cores and architecture."""
     base = "the embedded default" if settings.EMBEDDED else "PostgreSQL and Redis"
     versions = f"Python {platform.python_version()}, Django {django.get_version()}"
     return f"{base}: {versions}, {os.cpu_count()} cores, {platform.machine()}"

@@ -1,7 +1,7 @@
-"""The speed of the API compared with the floor, in requests per second.
+"""Compare the speed of the API with that of the floor, in requests per second.
 
 The floor (tests/bench/floor) is a minimal server that answers the same requests. Each round
-measures both servers, and their order alternates.
+measures both servers. The server that goes first alternates between rounds.
 """
 
 import logging
@@ -29,7 +29,7 @@ CONNECTIONS, ROUNDS, SECONDS = 8, 6, 3.0
 QUESTION = "Where is my parcel? I was told that it would be here on Tuesday."
 ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-# The fields in which two correct responses to a write may differ, and a check of each value
+# Fields whose values may differ between correct responses to a write, and a check for each field
 VARYING: dict[str, Callable[[Any], object]] = {
     "id": lambda value: ID.fullmatch(value),
     "parentMessageId": lambda value: value is None or ID.fullmatch(value),
@@ -43,7 +43,7 @@ VARYING: dict[str, Callable[[Any], object]] = {
 
 @dataclass(frozen=True)
 class Call:
-    """A measured request. `paths` has one path, or one per connection if each needs its own."""
+    """A measured request. `paths` contains one shared path, or one path for each connection."""
 
     name: str
     method: str
@@ -76,11 +76,11 @@ def calls(made: Rows) -> list[Call]:
 
 
 class WrongAnswer(AssertionError):
-    """Raised if a response is wrong, which would make the figures meaningless."""
+    """Raised if a response is wrong, because the figures would then be meaningless."""
 
 
 def check(call: Call, mine: list[bytes], other: list[bytes]) -> None:
-    """Check that the responses of both servers are equal. Raises WrongAnswer if they differ."""
+    """Check that both servers gave the same responses. Raises WrongAnswer if they differ."""
     expected, *rest = [comparable(call, body) for body in (*other, *mine)]
     for body in rest:
         if body != expected:
@@ -124,7 +124,7 @@ class Role:
 
 
 def compare(call: Call, key: str, servers: tuple[Web, Web], *, size: float) -> dict[str, Any]:
-    """Measure a request to the floor and to the service alternately. Returns its figures."""
+    """Measure a request on both servers in alternating order. Returns the figures."""
     floor, ours = roles = [Role(server) for server in servers]
     for role in roles:  # warm up connections, caches and prepared statements
         role.run(call, key, 0.5 * size)
@@ -159,13 +159,13 @@ def quiet() -> Iterator[None]:
 
 
 def statements(call: Call, key: str) -> int:
-    """Count the SQL statements of one request, made in this process and rolled back.
+    """Run one request in this process, and count its SQL statements.
 
-    Asserts that the request succeeds.
+    Asserts that the request succeeds, and rolls its changes back.
     """
     api = Api(key)
     with quiet(), transaction.atomic():
-        api.get("/v1/chatbots")  # records the key's use, so that the counted request does not
+        api.get("/v1/chatbots")  # records the key's use before the counting starts
         with counted() as found:
             answer = api.call(call.method, call.paths[0], call.body)
         assert answer.status_code == 200, answer.content
@@ -174,7 +174,7 @@ def statements(call: Call, key: str) -> int:
 
 
 def check_history() -> None:
-    """Check that every thread has as many messages as its counter says. Raises WrongAnswer."""
+    """Raise WrongAnswer if a thread has more or fewer messages than its counter says."""
     counts = Thread.objects.annotate(stored=Count("messages"))
     if counts.exclude(last_position=F("stored")).exists():
         raise WrongAnswer("a thread has more or fewer messages than its counter says")
@@ -183,7 +183,7 @@ def check_history() -> None:
 def measure(size: float) -> dict[str, Any]:
     """Compare the service with the floor. Returns the figures for each request.
 
-    Asserts that POST message, and no other request, stores messages.
+    Asserts that POST message stores messages and that the other requests do not.
     """
     made = rows.make(connections=CONNECTIONS)
     figures = {}

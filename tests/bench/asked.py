@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-# The maximum of each figure. If a benchmark measures several pages, each page has to meet it.
+# The maximum for each figure. It applies to each page that a benchmark measures.
 ASKED = {
     "lists": {"ratio": 1.5},
     "exports": {"export_first_byte_s": 1.0, "export_memory_above_idle_mb": 100.0},

@@ -29,10 +29,10 @@ def later() -> str:
 
 
 def copy(row: Model, count: int, columns: Mapping[str, str] = {}, *, source: str = "") -> None:
-    """Insert `count` copies of a row. `columns` has the SQL for each column that differs.
+    """Insert `count` copies of a row. `columns` maps column names to SQL for the copies' values.
 
-    In this SQL, `template` is the row, and `s.n` is the number of the copy, from 1. If `source` is
-    a query, `count` is ignored: there is one copy for each row of the query, and `s` is that row.
+    In this SQL, `template` is the original row, and `s.n` is the copy's number, starting at 1. If
+    `source` (a query) is given, one copy is made for each of its rows, and `s` is that row.
     """
     table, key = row._meta.db_table, row._meta.pk
     assert key is not None
@@ -54,7 +54,7 @@ def quoted(name: str) -> str:
 
 
 def settle() -> None:
-    """Update PostgreSQL's statistics, as autovacuum does.
+    """Update PostgreSQL's statistics, as autovacuum would.
 
     On SQLite, this does nothing, because the service never collects statistics there.
     """

@@ -1,11 +1,11 @@
-"""Draw a bar chart as SVG, readable on light and dark pages."""
+"""Draw an SVG bar chart that is readable on light and dark pages."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-LEFT, WIDTH, RIGHT = 150, 560, 60  # widths of the names, a bar of 1.0 and the figures
-BAR, GAP, GROUP = 14, 3, 14  # heights of a bar, the gap below it and the gap below a group
+LEFT, WIDTH, RIGHT = 150, 560, 60  # widths of the names, a bar of value 1.0, and the figures
+BAR, GAP, GROUP = 14, 3, 14  # heights of a bar, the gap below it, and the gap below a group
 TOP, BOTTOM = 64, 28
 COLORS = {"PostgreSQL and Redis": "#2f6db3", "embedded default": "#d08a1d"}
 STYLE = (
@@ -16,7 +16,7 @@ STYLE = (
 
 
 class Bar(NamedTuple):
-    """One bar: its group, series and value, the lowest and highest values, and the target."""
+    """One bar: its group and series, its median, lowest and highest values, and its target."""
 
     group: str
     series: str
@@ -27,7 +27,7 @@ class Bar(NamedTuple):
 
 
 def chart(title: str, bars: list[Bar]) -> str:
-    """Draw the bars by group, on a scale from 0 to 1, where 1 is the speed of the floor."""
+    """Draw the bars in groups, on a scale from 0 to 1, where 1 is the speed of the floor."""
     groups = list(dict.fromkeys(bar.group for bar in bars))
     height = TOP + len(bars) * (BAR + GAP) + len(groups) * GROUP + BOTTOM
     width = LEFT + WIDTH + RIGHT
@@ -71,7 +71,7 @@ def axis(height: int) -> Iterator[str]:
 
 
 def drawn(bar: Bar, y: float) -> Iterator[str]:
-    """Draw a bar with its value, the range of the value as a thin line, and the target."""
+    """Draw a bar, its value, its target, and a thin line from the lowest to the highest value."""
 
     def at(value: float) -> float:
         return LEFT + WIDTH * min(value, 1.0)

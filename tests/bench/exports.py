@@ -1,4 +1,4 @@
-"""An export of a million deliveries: the time to its first byte, and the web server's memory."""
+"""Measure the time to first byte and the web server's memory when exporting a million rows."""
 
 import time
 from pathlib import Path
@@ -32,9 +32,9 @@ def memory(group: int) -> int:
 
 
 def measure(size: float) -> dict[str, Any]:
-    """Start one export to warm up, then measure another. Returns rows, seconds and megabytes.
+    """Start an export to warm up, then measure another export and return its figures.
 
-    Asserts that the measured export has all rows.
+    Asserts that the measured export contains every row.
     """
     count = round(DELIVERIES * size)
     row = DeliveryFactory(chatbot=ChatbotFactory(), state="SUCCESS", due_at=None, last_code=200)

@@ -1,4 +1,4 @@
-"""How read costs grow with the number of messages, threads, bots and other tenants' rows."""
+"""Measure how read costs grow with the number of messages, threads, bots and other tenants."""
 
 import shutil
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ PAGE = 20
 
 @dataclass(frozen=True)
 class Asked:
-    """A request, and the web server to which it is sent."""
+    """A request, and the web server that it is sent to."""
 
     web: Web
     request: bytes
@@ -70,7 +70,10 @@ def close_pool() -> None:
 
 
 def interleaved(pairs: dict[str, tuple[Asked, Asked]], size: float) -> dict[str, Any]:
-    """Send the requests of each pair alternately. Returns their p50, p99 and ratios."""
+    """Send the two requests of each pair many times, in alternating order.
+
+    Returns the p50s, the p99s and their ratios.
+    """
     figures = {}
     opened = {
         each.web.port: wire.Connection(each.web.port, b"")
@@ -126,7 +129,7 @@ def thread_with(chatbot: Chatbot, messages: int) -> Thread:
 
 
 def chatbot_with(account: Account, threads: int) -> Chatbot:
-    """Create a chatbot with the given number of threads. Asserts that the count is correct."""
+    """Create a chatbot with the given number of threads. Asserts that `ThreadCount` agrees."""
     chatbot = ChatbotFactory(account=account)
     bulk.copy(ThreadFactory(chatbot=chatbot), threads - 1, {"updated_at": bulk.later()})
     assert ThreadCount.objects.get(chatbot=chatbot.pk).threads == threads
@@ -154,7 +157,7 @@ def add_foreign(count: int) -> None:
 
 
 def long_lists(web: Web, account: Account, size: float) -> dict[str, tuple[Asked, Asked]]:
-    """Create long and short lists. Returns pairs of requests, each for a long and a short list."""
+    """Create long and short lists. Returns pairs of requests, each with the long list first."""
     many, few = round(MESSAGES * size), max(60, round(FEW * size))
     key = api_key.issue(account.owner)[1]
     chatbot = chatbot_with(account, round(THREADS * size))
@@ -188,7 +191,7 @@ def long_lists(web: Web, account: Account, size: float) -> dict[str, tuple[Asked
 
 
 def many_bots(web: Web, size: float) -> dict[str, float]:
-    """Measure my-chatbots for an account with many bots: ten thousand at full size.
+    """Measure my-chatbots for an account with many bots (ten thousand at full size).
 
     Asserts that the response counts all the bots.
     """
@@ -218,7 +221,7 @@ def reads_of(chatbot: Chatbot, ids: dict[str, str]) -> dict[str, bytes]:
 
 
 def measure(size: float) -> dict[str, Any]:
-    """Measure the same reads with a large and with a small amount of data. Returns all figures."""
+    """Measure the same reads with a lot of data and with little data. Returns all figures."""
     Plan.objects.update(messages_per_minute=999_999_999)
     chatbot = ChatbotFactory()
     requests = reads_of(chatbot, ids_of(chatbot))

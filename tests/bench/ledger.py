@@ -1,4 +1,4 @@
-"""The duration of verify_ledger for a million messages, each with a delivery and an attempt."""
+"""Measure how long verify_ledger takes to check a million messages and their deliveries."""
 
 import time
 from datetime import timedelta
@@ -16,7 +16,7 @@ from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from webhooks.models import Attempt, Delivery, Endpoint
 
 MESSAGES = 1_000_000
-OF_THREAD, AT_ONCE = 20, 100  # messages per thread; threads whose messages are interleaved
+OF_THREAD, AT_ONCE = 20, 100  # messages per thread; number of threads whose messages alternate
 BLOCK = OF_THREAD * AT_ONCE
 ID = {
     "postgresql": "('{kind}' || lpad(to_hex({number}), 30, '0'))::uuid",
@@ -30,7 +30,7 @@ BY_VISITOR = f"{POSITION} %% 2 = 1"
 def of(kind: str, number: str = "s.n") -> str:
     """Return an SQL expression that makes an id from a number.
 
-    A higher number gives a higher id, because real ids increase over time.
+    Higher numbers give higher ids, just as real ids increase over time.
     """
     return ID[connection.vendor].format(kind=kind, number=number)
 

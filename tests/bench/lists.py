@@ -1,8 +1,8 @@
-"""How the cost of pages grows with the length of their lists, from 500 deliveries to a million.
+"""Measure how much the cost of list pages grows as deliveries increase from 500 to a million.
 
-The pages are those of the delivery log and of the inbox. A superuser opens them, and so does a
-member of staff whose account has several chatbots. Each page shows the same number of rows with few
-deliveries as with a million. With a million deliveries, there are 200,000 messages.
+The pages belong to the delivery log and the inbox. They are requested by a superuser, and by a
+member of staff whose account has several chatbots. Each page shows the same number of rows with 500
+deliveries as with a million. The million deliveries belong to 200,000 messages.
 """
 
 import gc
@@ -29,12 +29,12 @@ from webhooks.models import Delivery
 
 DELIVERIES, FEW = 1_000_000, 500
 OF_MESSAGE, OF_THREAD = 5, 20  # deliveries per message, messages per thread
-SHOWN = 100  # minimum number of rows of each kind; a page shows only 25 rows
+SHOWN = 100  # every group has at least this many rows, so that it fills a page of 25
 BOTS = 5  # chatbots in the staff member's account
 ASKED = 5  # requests per page
 LOG = reverse("admin:webhooks_delivery_changelist")
 INBOX = reverse("admin:conversations_thread_changelist")
-AGES = {  # SQLite compares times as strings, so they need six decimals, as in Django
+AGES = {  # SQLite compares times as strings, so they need six decimals, as Django writes them
     "postgresql": "template.created_at - s.n * interval '1 second'",
     "sqlite": "strftime('%%Y-%%m-%%d %%H:%%M:%%f', template.created_at, '-' || s.n || ' seconds')"
     " || '000'",
@@ -52,8 +52,8 @@ class Page:
 def fill(bots: list[Chatbot], foreign: Chatbot, count: int) -> None:
     """Store half of the deliveries in the bots' account, and the other half in another account.
 
-    1% of all deliveries, but at least SHOWN, are FAILED. They are all in the other account. Each of
-    `bots` has at least SHOWN deliveries.
+    All FAILED deliveries are in the other account. They make up 1% of the total, but there are at
+    least SHOWN of them. Each of `bots` also has at least SHOWN deliveries.
     """
     columns = {"created_at": AGES[connection.vendor], "position": "s.n"}
     ended = {"state": "SUCCESS", "due_at": None, "attempts_count": 1, "last_code": 200}
@@ -66,7 +66,7 @@ def fill(bots: list[Chatbot], foreign: Chatbot, count: int) -> None:
 
 
 def talk(bots: list[Chatbot], foreign: Chatbot, messages: int) -> None:
-    """Store conversations, half of them in the bots' account. None is waiting for a person."""
+    """Store conversations that are not waiting for a person, half of them in the bots' account."""
     for bot in [*bots, *[foreign] * len(bots)]:
         threads = max(messages // OF_THREAD // 2 // len(bots), SHOWN)
         bulk.copy(ThreadFactory(chatbot=bot), threads - 1, {"updated_at": bulk.later()})
@@ -135,9 +135,9 @@ def timed(client: Client, page: Page, asked: int) -> tuple[float, int]:
 
 
 def measure(size: float, asked: int = ASKED) -> dict[str, Any]:
-    """Compare the pages with few rows and with many, each requested several times.
+    """Request each page several times, with few rows and with many.
 
-    Returns the seconds and statements for each page, and the ratio of the seconds.
+    Returns each page's response times and statement counts, and the ratio of the two times.
     """
     LlmModel.objects.filter(is_default=True).exists() or LlmModelFactory(is_default=True)
     account = AccountFactory()
@@ -157,7 +157,7 @@ def measure(size: float, asked: int = ASKED) -> dict[str, Any]:
         for who, client in people.items():
             seen = {} if who == "superuser" else {"chatbot__in": bots}
             rows = Delivery.objects.filter(**seen), Thread.objects.filter(**seen)
-            client.get(LOG)  # fills the caches of the process
+            client.get(LOG)  # fills the process's caches
             for page in pages_of(*rows):
                 found.setdefault(f"{who}, {page.name}", {})[f"{count}"] = timed(client, page, asked)
     figures = {name: compared(*sides.values()) for name, sides in found.items()}

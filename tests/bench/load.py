@@ -17,15 +17,15 @@ from webhooks.models import Delivery, Endpoint
 
 
 def endpoints(sink: Sink, path: str, count: int, *, known: bool = True) -> list[Endpoint]:
-    """Configure endpoints, each in its own account. If `known`, each has succeeded before."""
+    """Configure endpoints, each in its own account. If `known`, each has a recorded success."""
     since = timezone.now() if known else None
     urls = [sink.url(path, number) for number in range(count)]
-    with transaction.atomic():  # one commit, because there may be 10,000 endpoints
+    with transaction.atomic():  # to commit once instead of up to 10,000 times
         return [EndpointFactory(url=url, last_success_at=since) for url in urls]
 
 
 def events(to: Sequence[Endpoint], count: int) -> list[Delivery]:
-    """Build unsaved deliveries for the endpoints in turn, each in a conversation of its own."""
+    """Build unsaved deliveries that go to the endpoints in turn. Each has its own conversation."""
     return [event(to[number % len(to)]) for number in range(count)]
 
 
@@ -58,7 +58,7 @@ def commit(deliveries: Iterable[Delivery]) -> float:
 
 
 def commit_evenly(deliveries: Iterable[Delivery], *, a_second: float) -> dict[str, float]:
-    """Store deliveries one by one at a steady rate. Returns each commit's time by message id."""
+    """Store deliveries one by one at a steady rate. Returns commit times by message id."""
     began, committed = time.monotonic(), {}
     for number, delivery in enumerate(deliveries):
         time.sleep(max(0.0, began + number / a_second - time.monotonic()))

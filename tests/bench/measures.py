@@ -1,4 +1,4 @@
-"""The benchmarks of the delivery engine: delays, rates, CPU time, and ratios within one run.
+"""Benchmarks of the delivery engine: delays, rates, CPU time, and ratios within a single run.
 
 Each benchmark takes the receivers and a size (1 is full size), runs a worker as an operator would,
 and returns its figures by name.
@@ -26,9 +26,9 @@ from webhooks.models import Attempt, Delivery
 Figures = dict[str, float]
 Post = Callable[..., requests.Response]
 
-SLOTS = 512  # a worker's slots (its threads); also the default of WORKER_CONCURRENCY
+SLOTS = 512  # the default number of slots (threads) in a worker
 POOL = 32  # threads in each comparison pool; a pool with more threads is slower
-LEAST = 0.025  # seconds; in ratios, shorter times count as this long, because they are mostly noise
+LEAST = 0.025  # seconds; shorter times are mostly noise, so ratios treat them as this long
 
 
 @contextmanager
@@ -58,7 +58,7 @@ def arrival(sink: Sink, size: float) -> Figures:
 def arrival_idle(sink: Sink, size: float) -> Figures:
     """Measure the time from commit to arrival with an event every 11 seconds.
 
-    Between events, the engine starts to poll less often.
+    That is long enough for the engine to slow its polling between events.
     """
     with worker(sink):
         events = load.events(load.endpoints(sink, "/take", 10), max(2, round(20 * size)))
@@ -132,9 +132,9 @@ def posted(sink: Sink, path: str, bodies: list[bytes], post: Post) -> float:
 
 
 def fairness(sink: Sink, size: float) -> Figures:
-    """Compare delays at healthy receivers without and with 3,000 deliveries to hanging ones."""
+    """Measure how much 3,000 deliveries to hanging receivers delay those to healthy receivers."""
     figures: Figures = {}
-    # The hanging endpoints have either never been tried, or succeeded a moment ago.
+    # The hanging endpoints either have never been tried or have just recorded a success.
     for name, known in (("untried", False), ("known", True)):
         alone, beside = (load.percentile(took, 0.99) for took in hang(sink, size, known=known))
         figures |= {
@@ -148,8 +148,9 @@ def fairness(sink: Sink, size: float) -> Figures:
 def hang(sink: Sink, size: float, *, known: bool) -> tuple[list[float], list[float]]:
     """Return the delays at healthy receivers, first without and then with hanging receivers.
 
-    The deliveries to hanging receivers far outnumber the worker's slots. Each half lasts for six
-    timeouts, because healthy receivers wait only when many attempts begin or time out together.
+    The deliveries to hanging receivers far outnumber the worker's slots. Each measurement lasts six
+    times the timeout, because deliveries to healthy receivers are late only when many attempts
+    begin or time out at the same time.
     """
     count, rate, hanging = round(1_200 * size), 20.0, min(3_000, round(30_000 * size))
     with worker(sink):
@@ -160,12 +161,12 @@ def hang(sink: Sink, size: float, *, known: bool) -> tuple[list[float], list[flo
 
 
 def retries(sink: Sink, size: float) -> Figures:
-    """Let a thousand deliveries fail once, and measure the lateness of their second attempts.
+    """Let a thousand deliveries fail once, and measure how late their second attempts begin.
 
     Asserts that each delivery has a second attempt.
     """
     count, rate = round(1_000 * size), 100.0
-    after = count / rate + 2  # seconds; no retry is due before every delivery has failed once
+    after = count / rate + 2  # seconds; long enough for all first attempts to fail before a retry
     with worker(sink, retry_after=after):
         load.commit_evenly(load.events(load.endpoints(sink, "/again", 50), count), a_second=rate)
         load.all_settled(after + 60)

@@ -1,4 +1,4 @@
-"""How much slower reads are with replies in flight, and how many messages are sent per second.
+"""Measure how much replies in flight slow down reads, and how many messages a second can be sent.
 
 A reply is in flight while its request waits for the model.
 """
@@ -20,16 +20,16 @@ from tests.servers.processes import Web, Worker, wait_until
 
 IN_FLIGHT, ACCOUNTS = 250, 5
 MODEL_SECONDS = 5.0
-# Twice the number of concurrent replies, because at most four fifths of a process's threads may
-# wait for models
+# Twice the number of concurrent replies, because no more than four fifths of a process's threads
+# may wait for models at a time
 THREADS = str(IN_FLIGHT * 2)
-LEAST = 0.005  # seconds; in ratios, shorter times count as this long, because they are mostly noise
+LEAST = 0.005  # seconds; shorter times are mostly noise, so ratios treat them as this long
 PAUSE = 0.02  # seconds between two reads
 SENDERS = 16
 
 
 def sending(chats: list[Chats]) -> list[bytes]:
-    """Return, for each thread, a request that sends a message to it."""
+    """Return the requests that send one message to each thread."""
     return [
         wire.request("POST", f"{path}/message", each.key, {"content": QUESTION})
         for each in chats
@@ -62,7 +62,7 @@ def read(web: Web, requests: list[bytes], seconds: float) -> list[float]:
 
 
 class Senders(threading.Thread):
-    """A context manager that keeps sending visitors' messages, which wait for the model."""
+    """A context manager that keeps sending visitors' messages. Each request waits for the model."""
 
     def __init__(self, web: Web, requests: list[bytes]) -> None:
         super().__init__()
@@ -91,9 +91,9 @@ class Senders(threading.Thread):
 
 
 def replies(size: float) -> dict[str, Any]:
-    """Measure reads with and without 250 replies in flight, and how long a send takes."""
+    """Measure how long reads take with and without 250 replies in flight, and time the sends."""
     made = rows.make(connections=1)
-    in_flight = round(IN_FLIGHT * min(1.0, 4 * size))  # all 250 at size 0.25 and above
+    in_flight = round(IN_FLIGHT * min(1.0, 4 * size))  # 250 at sizes of 0.25 and above
     chats = rows.add_accounts(ACCOUNTS, threads=in_flight // ACCOUNTS)
     requests, seconds = reading(made), 20 * size
     with ExitStack() as stack:
@@ -122,7 +122,7 @@ def replies(size: float) -> dict[str, Any]:
         "reads_p50_without_s": percentile(without, 0.5),
         "reads_p99_ratio": max(LEAST, with_them) / max(LEAST, without_them),
         "sends": senders.heard.responses,
-        "sends_p50_s": percentile(senders.heard.took, 0.5),  # includes the model's response time
+        "sends_p50_s": percentile(senders.heard.took, 0.5),  # includes the model's delay
         "sends_p99_s": percentile(senders.heard.took, 0.99),
         "database_connections": connections,
         "memory_mib": memory,
@@ -131,7 +131,7 @@ def replies(size: float) -> dict[str, Any]:
 
 
 def sends(size: float) -> dict[str, Any]:
-    """Measure messages per second, timed until the last of their deliveries has arrived."""
+    """Measure messages per second. The clock stops when the last delivery has arrived."""
     chats = rows.add_accounts(4, threads=SENDERS // 4)
     with ExitStack() as stack:
         sink = stack.enter_context(Sink())

@@ -17,8 +17,8 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 CHART = ROOT / "docs" / "images" / "benchmarks.svg"
 INSTALLATIONS = {"servers": "PostgreSQL and Redis", "embedded": "embedded default"}
 
-# For each request, the target ratio of the service's speed to that of the floor (the minimal
-# implementation in tests/bench/floor): on PostgreSQL, and on the embedded default
+# The targets of each request, on PostgreSQL and on the embedded default. A target is the ratio of
+# the service's speed to that of the floor (the minimal implementation in tests/bench/floor).
 ASKED = {
     "GET history": (0.42, 0.25),
     "GET threads": (0.40, 0.20),
@@ -27,7 +27,7 @@ ASKED = {
     "PATCH chatbot": (0.42, 0.28),
     "POST message": (0.24, 0.18),
 }
-# The rows of the table on delivery at scale: title, benchmark, figure, format, target
+# The rows of the table about delivery at scale, as (title, benchmark, figure, format, target)
 SCALE = (
     (
         "rate with 5,000 endpoints, one delivery each : with 20 endpoints, 250 each",

@@ -1,4 +1,4 @@
-"""The rows that the API's benchmark reads and writes: the demo data, and eight more bots."""
+"""The rows that the API benchmark reads and writes: the demo data, and eight more bots."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ class Rows:
     account: str
     chatbot: str
     thread: str  # the thread that is read
-    threads: tuple[str, ...]  # the threads that messages are sent to: one per connection
+    threads: tuple[str, ...]  # the threads that messages are sent to, one per connection
 
 
 @dataclass(frozen=True)

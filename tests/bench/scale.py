@@ -28,7 +28,7 @@ HELD = """SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = %s
 
 
 def drained(sink: Sink, endpoints: Sequence[Endpoint], count: int, *, workers: int = 1) -> float:
-    """Store deliveries for the endpoints in turn, then run workers. Returns arrivals a second."""
+    """Store deliveries for the endpoints in turn, then run workers. Returns arrivals per second."""
     sink.take()
     load.commit(load.events(endpoints, count))
     with ExitStack() as stack:
@@ -38,41 +38,41 @@ def drained(sink: Sink, endpoints: Sequence[Endpoint], count: int, *, workers: i
         moments = sorted(one.moment for one in sink.take())
         load.all_settled(PATIENCE)
     Delivery.objects.all().delete()
-    # The first tenth of the arrivals is left out, because the processes are still starting.
+    # Ignore the first tenth of the arrivals, because the workers are still starting then.
     first = moments[len(moments) // 10]
     return (len(moments) * 9 / 10) / max(0.001, moments[-1] - first)
 
 
 def many_endpoints(sink: Sink, size: float) -> Figures:
-    """Compare the rate of 5,000 deliveries to 5,000 endpoints with the rate to 20 endpoints."""
+    """Compare how fast 5,000 deliveries reach 5,000 endpoints with how fast they reach 20."""
     count = round(5_000 * size)
     many, few = many_and_few(sink, "/take", count, count)
     return {"many_endpoints_a_second": many, "many_endpoints_ratio": many / few}
 
 
 def slow_endpoints(sink: Sink, size: float) -> Figures:
-    """Compare the delivery rates to 1,000 and to 20 endpoints that respond after 0.5 s.
+    """Compare how fast 3,000 deliveries reach 1,000 endpoints with how fast they reach 20.
 
-    Each load has 3,000 deliveries.
+    The endpoints respond after 0.5 s.
     """
     many, few = many_and_few(sink, "/slow", round(1_000 * size), round(3_000 * size))
     return {"slow_endpoints_a_second": many, "slow_endpoints_ratio": many / few}
 
 
 def slower_endpoints(sink: Sink, size: float) -> Figures:
-    """Repeat `slow_endpoints` with endpoints that take 2 s, so that the slots limit the rates."""
+    """Repeat `slow_endpoints` with responses that take 2 s, so that the slots limit the rates."""
     many, few = many_and_few(sink, "/slower", round(1_000 * size), round(3_000 * size))
     return {"slower_endpoints_a_second": many, "slower_endpoints_ratio": many / few}
 
 
 def many_and_few(sink: Sink, path: str, endpoints: int, count: int) -> tuple[float, float]:
-    """Make `count` deliveries to many endpoints, then to 20. Returns arrivals a second for both."""
+    """Make `count` deliveries to many endpoints, then to 20. Returns both arrival rates."""
     many = drained(sink, load.endpoints(sink, path, endpoints), count)
     return many, drained(sink, load.endpoints(sink, path, 20), count)
 
 
 class Locked(threading.Thread):
-    """A context manager that samples whether any worker holds a lock for a claim."""
+    """A context manager that checks every 10 ms whether any worker has locked an endpoint."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class Locked(threading.Thread):
 
     @property
     def share(self) -> float:
-        """The share of samples that found a lock, from the first such sample to the last."""
+        """The share of checks that found a lock, counted from the first such check to the last."""
         found = [number for number, one in enumerate(self.looks) if one]
         return len(found) / (found[-1] - found[0] + 1) if found else 0.0
 
@@ -102,9 +102,9 @@ class Locked(threading.Thread):
 
 
 def workers(sink: Sink, size: float) -> Figures:
-    """Let one worker drain a backlog for receivers that take 0.5 s.
+    """Let one worker drain a backlog for receivers that respond after 0.5 s.
 
-    On PostgreSQL, repeat this with two and with four workers.
+    On PostgreSQL, repeat this with two workers and with four.
     """
     figures: Figures = {}
     for number in (1, 2, 4) if connection.vendor == "postgresql" else (1,):
@@ -118,7 +118,10 @@ def workers(sink: Sink, size: float) -> Figures:
 
 
 def one_endpoint(sink: Sink, size: float) -> Figures:
-    """Send 250 events a second to an endpoint that takes 0.2 s. Measure the last events' delays."""
+    """Send 250 events a second to one endpoint, and measure how late the last ones arrive.
+
+    The endpoint responds after 0.2 s.
+    """
     count = round(250 * 60 * size)
     with worker(sink) as running:
         events = load.events(load.endpoints(sink, "/fifth", 1), count)
@@ -170,7 +173,7 @@ def arrival_beside_sends(sink: Sink, size: float) -> Figures:
 
 
 def claim_time(sink: Sink, size: float) -> Figures:
-    """Measure how long a claim takes with deliveries waiting for 100 endpoints, then for 10,000."""
+    """Measure how long a claim takes when 100 or 10,000 endpoints have due deliveries."""
     figures: Figures = {}
     for count in (100, round(10_000 * size)):
         load.commit(load.events(load.endpoints(sink, "/take", count), 2 * count))
@@ -181,7 +184,7 @@ def claim_time(sink: Sink, size: float) -> Figures:
 
 
 def timed_claim() -> float:
-    """Claim deliveries for 256 slots, and release them. Returns the milliseconds for the claim.
+    """Claim deliveries for 256 slots, then release them. Returns the milliseconds the claim took.
 
     Asserts that deliveries were due.
     """
@@ -195,7 +198,7 @@ def timed_claim() -> float:
 
 
 def stale_statistics(sink: Sink, size: float) -> Figures:
-    """Measure claims after a burst of deliveries, with stale statistics, then with fresh ones."""
+    """Measure claim rates after a burst of deliveries, with stale and with fresh statistics."""
     if connection.vendor != "postgresql":
         return {}
     figures: Figures = {}

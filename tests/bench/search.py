@@ -1,4 +1,4 @@
-"""The inbox's search among a million messages, in bots of very different sizes."""
+"""Measure how fast the inbox searches a million messages in bots of very different sizes."""
 
 import itertools
 import random
@@ -28,7 +28,7 @@ ROUNDS = 3
 
 
 def word(rank: int) -> str:
-    """Return the word of rank n, which is n times as rare as the word of rank 1."""
+    """Return the word of this rank. The word of rank 1 is n times as frequent as that of rank n."""
     return f"w{rank}"
 
 
@@ -43,7 +43,7 @@ def texts(chance: random.Random) -> Iterator[str]:
 
 
 def fill(count: int) -> list[Chatbot]:
-    """Store messages for several bots, each bot with about half as many as the one before."""
+    """Store messages for several bots. Each bot gets about half as many as the previous bot."""
     chance = random.Random(1)
     bots = [ChatbotFactory() for _ in range(BOTS)]
     weights = [2.0**-number for number in range(BOTS)]
@@ -120,9 +120,9 @@ def asked() -> list[str]:
 
 
 def measure(size: float) -> dict[str, float]:
-    """Time searches by people who see all bots, only the largest bot, three bots, or a small one.
+    """Time searches in different scopes: all bots, the largest bot, three bots, and a small bot.
 
-    The scope `account` lists every bot by its id, as happens when the manager of one large account
+    The scope `account` passes a list of the ids of all bots, as when the manager of a large account
     searches. `search_best_p95_ms` counts only the fastest round of each search, so that other load
     on the machine affects it less.
     """

@@ -1,4 +1,4 @@
-"""The measured servers, and their CPU time and memory, read from /proc.
+"""Run the servers that are measured, and read their CPU time and memory from /proc.
 
 One server is the service as it is deployed. The other is the floor, the minimal implementation in
 tests/bench/floor.
@@ -20,7 +20,7 @@ OUT_OF_THE_WAY = "999999999"  # a limit that is never reached
 
 
 def service(**environment: str) -> Web:
-    """Return the web server, with rate limits that count but never reject."""
+    """Return the web server. Its rate limits count requests, but are never reached."""
     limits = {
         "RATE_LIMIT_IP": f"{OUT_OF_THE_WAY}/1s",
         "RATE_LIMIT_USER": f"{OUT_OF_THE_WAY}/60s",
@@ -52,7 +52,7 @@ class Floor(Web):
 
 
 def database_address() -> str:
-    """Return the address of this run's database, or the path of its file."""
+    """Return the address of this run's database, or the path of its SQLite file."""
     name = str(connection.settings_dict["NAME"])
     server = os.environ.get("TEST_DATABASE_URL")
     return urlunsplit(urlsplit(server)._replace(path=name)) if server else name
@@ -112,6 +112,6 @@ def database_connections(process: Process) -> int:
 
 
 def environment_without_servers() -> dict[str, str]:
-    """Return the environment of a run on the embedded default."""
+    """Return the environment variables for a run that uses the embedded default (SQLite)."""
     ours = {"TEST_DATABASE_URL", "TEST_REDIS_URL", "TEST_STATE_DIR"}
     return {name: value for name, value in os.environ.items() if name not in ours}

@@ -1,8 +1,8 @@
 """Receivers in a separate process that reports each arrival and its time.
 
 `/take` responds immediately, `/late` after 50 ms, `/fifth` after 0.2 s, `/slow` after 0.5 s,
-`/slower` after 2 s, `/hang` never. `/drip` sends headers byte by byte without end, and `/again`
-rejects each body the first time it arrives.
+`/slower` after 2 s, and `/hang` never responds. `/drip` sends headers byte by byte without end, and
+`/again` rejects each body the first time it arrives.
 """
 
 import contextlib
@@ -49,7 +49,7 @@ class Sink:
         self.process.join()
 
     def url(self, path: str, number: int = 0) -> str:
-        """Return the address of a path; `number` picks the receiver."""
+        """Return the URL of a path on the receiver selected by `number`."""
         return f"https://127.0.0.1:{self.ports[number % HOSTS]}{path}"
 
     def count(self) -> int:
@@ -63,7 +63,7 @@ class Sink:
 
 
 def serve(chain: str, pipe: Connection) -> None:
-    """Receive until the process is killed. Reports arrivals when the parent process asks."""
+    """Receive requests until the process is killed. Reports arrivals when the parent asks."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(chain)
     arrived: list[tuple[str, bytes, float]] = []

@@ -1,8 +1,9 @@
-"""The benchmark's six requests, sent to the application in this process, do not cost too much.
+"""The six requests of the API benchmark do not use too much CPU time.
 
-The CPU time of a request is divided by that of a loop of plain Python, which runs between the
-requests. A slow or busy machine therefore affects both times alike. `make bench ARGS=api` compares
-the requests with the floor, a minimal implementation of the API.
+The requests are sent to the application in this process. The CPU time of a request is divided by
+that of a plain Python loop, which runs between the requests. A slow or busy machine therefore
+affects the request and the loop alike. `make bench ARGS=api` compares the service's speed with that
+of the floor, a minimal implementation of the API.
 """
 
 import time
@@ -17,8 +18,8 @@ from tests.bench.api import Call
 from tests.bench.rows import Rows
 from tests.conftest import Api
 
-# A request may cost this many times its figure in REACHED, because the ratio to the loop's cost
-# depends on the machine.
+# A request may cost up to this many times its figure in REACHED, because the figures depend on the
+# machine.
 LOOSE = 3.0
 REPEATS, EACH = 8, 5
 
@@ -82,8 +83,8 @@ def test_the_service_answers_as_its_floor_does() -> None:
     assert set(figures) == set(REACHED)
     for found in figures.values():
         assert 0.001 < found["ratio_least"] <= found["ratio"] <= found["ratio_most"]
-    # The kernel counts CPU time in steps of 10 ms, about the time of a few requests. Only sums over
-    # all requests are precise enough to compare.
+    # The kernel counts CPU time in steps of 10 ms, about as much as a few requests use. Only sums
+    # over all requests are precise enough to compare.
     load, service = (
         sum(found[name] for found in figures.values()) for name in ("load_cpu_ms", "service_cpu_ms")
     )

@@ -1,4 +1,4 @@
-"""A benchmark run that misses a target fails and names the figure."""
+"""A benchmark run that misses a target fails, and reports the figure that missed it."""
 
 import subprocess
 import sys

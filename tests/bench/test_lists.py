@@ -1,11 +1,11 @@
-"""In a small run of the benchmark, pages with many rows cost little more than those with few."""
+"""In a small run of the benchmark, pages cost little more with many rows than with few."""
 
 import pytest
 
 from tests.bench import lists
 
-MOST = 10  # statements per page
-ABSURD = 3  # maximum ratio of the total time with many rows to that with few
+MOST = 10  # SQL statements per page
+ABSURD = 3  # maximum ratio of the time with many rows to the time with few
 
 
 @pytest.mark.slow

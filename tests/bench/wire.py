@@ -20,14 +20,14 @@ OK = b"HTTP/1.1 200 "
 
 @dataclass
 class Heard:
-    """The responses that one run received. `wrong` has the unexpected ones."""
+    """The responses that one run received. `wrong` contains the unexpected ones."""
 
     responses: int = 0
-    seconds: float = 0.0  # how long the run took
-    took: list[float] = field(default_factory=list)  # seconds for each response
+    seconds: float = 0.0  # duration of the run
+    took: list[float] = field(default_factory=list)  # response times, in seconds
     bodies: list[bytes] = field(default_factory=list)
     wrong: list[bytes] = field(default_factory=list)
-    cpu_seconds: float = 0.0  # CPU time of the generator
+    cpu_seconds: float = 0.0  # CPU time of the load generator
 
     @property
     def a_second(self) -> float:
@@ -58,7 +58,7 @@ class Connection:
         self.socket.sendall(self.request)
 
     def receive(self) -> tuple[bytes, bytes] | None:
-        """Read the available bytes. Returns the head and body once complete, otherwise None."""
+        """Read the available bytes. Returns the head and body of a complete response, or None."""
         part = self.socket.recv(262_144)
         if not part:
             raise ConnectionError("the server closed a connection")
@@ -74,7 +74,7 @@ class Connection:
 
 
 def ask(connection: Connection, request: bytes) -> tuple[float, bytes]:
-    """Send one request and wait for its response. Returns the seconds and the body.
+    """Send one request, and return the response time in seconds and the response body.
 
     Asserts that the status is 200.
     """
@@ -117,8 +117,8 @@ def load(
 ) -> Heard:
     """Send each request repeatedly over its own connection, for this many seconds.
 
-    With `kept`, all bodies are kept. Otherwise, a body that differs from the first one on its
-    connection is recorded as wrong.
+    With `kept`, all bodies are kept. Otherwise, a body is recorded as wrong if it differs from the
+    first body on its connection.
     Asserts that no pause between responses exceeds ANSWERED_WITHIN seconds.
     """
     heard = Heard()
@@ -138,7 +138,7 @@ def load(
             note(heard, connection, *response, kept=kept)
             if now - began >= seconds or stopped():
                 waiting -= 1
-                poll.unregister(number)  # the server closes it after 30 s, which wakes poll()
+                poll.unregister(number)  # otherwise, poll() would return when the server closes it
             else:
                 connection.send()
     heard.seconds = time.perf_counter() - began
@@ -149,9 +149,9 @@ def load(
 
 
 def note(heard: Heard, connection: Connection, head: bytes, body: bytes, *, kept: bool) -> None:
-    """Count a response, and keep its body if it is the connection's first one or if `kept`.
+    """Count a response. Keep its body if `kept` is set or it is the first body on its connection.
 
-    A wrong response is recorded instead.
+    If the response is wrong, it is added to `heard.wrong` instead.
     """
     heard.responses += 1
     if not head.startswith(OK):

@@ -24,26 +24,26 @@ QUIETLY = (
     "--disable-component-update",
     "--disable-sync",
 )
-# The ways to operate a page. Usually only one is tested: the keyboard, in dark mode at a phone's
-# width. With ALL_LOOKS, the mouse and the keyboard are tested in each look (a width and a color
+# The ways to operate a page. Usually, only the keyboard is tested, in dark mode at a phone's width.
+# With ALL_LOOKS, both the mouse and the keyboard are tested in each look (a width and a color
 # scheme).
 EVERY_WAY = [(device, look) for device in (Mouse, Keyboard) for look in LOOKS]
 WAYS = EVERY_WAY if ALL_LOOKS else [(Keyboard, Look(PHONE, "dark"))]
-# Makes pages poll five times as often as usual, and records the delays that their scripts request.
+# Makes pages poll five times as often as usual, and records the delays that their scripts set.
 QUICK_POLLS = """const start = setTimeout; window.waits = [];
 window.setTimeout = (work, wait, ...rest) => {
   if (!["poll", "follow"].includes(work.name)) return start(work, wait, ...rest);
   window.waits.push(wait);
   return start(work, wait / 5, ...rest);
 };"""
-PATIENCE = 60_000  # milliseconds that a step may take on a machine under load
+PATIENCE = 60_000  # milliseconds that a step may take on a busy machine
 expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     path = needs("chromium")
-    # Playwright runs an event loop in this thread, so Django would refuse to access the database
+    # Playwright runs an event loop in this thread, which makes Django refuse database access.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
     with sync_playwright() as driver:
         browser = driver.chromium.launch(
@@ -92,7 +92,7 @@ def window(context: BrowserContext, host: str) -> Iterator[Page]:
 def page(context: BrowserContext, live_server: object, person: User) -> Iterator[Page]:
     """A window in which Kim is signed in. Any error or warning from a page fails the test.
 
-    Pages in this window poll quickly.
+    Pages in this window poll more often than usual.
     """
     complaints: list[str] = []
     session = signed_in(person).cookies["sessionid"].value

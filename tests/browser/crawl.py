@@ -16,12 +16,12 @@ from playwright.sync_api import (
 
 ALL_LOOKS = os.environ.get("ALL_LOOKS", "") not in ("", "0")
 HEIGHT = 900
-MOST_STOPS = 400  # presses of Tab after which a page counts as a focus trap
+MOST_STOPS = 400  # a page that needs more presses of Tab than this counts as a focus trap
 FOCUS = Path(__file__).with_name("focus.js").read_text()
 INSPECTION = Axe().axe_script + Path(__file__).with_name("inspection.js").read_text()
-# Selectors for the parts of a page that open: a form's tabs, the filter panel, collapsed sections.
+# Selectors for the parts of a page that can be opened, such as tabs, filter panels and sections.
 TABS = ":is(#tabs-items, #tabs-dropdown) > [role=tab]"
-MENU = "#tabs-dropdown"  # closes when one of its tabs is clicked
+MENU = "#tabs-dropdown"  # the menu of tabs, which closes when a tab is clicked
 OTHER_TABS = "#tabs-items + div > [x-on\\:click]"
 FILTERS = "[x-on\\:click='filterOpen = true']"
 FOLDED = "#content details:not([open])"
@@ -33,7 +33,7 @@ still.replaceSync(`*, *::before, *::after {
   animation: none !important; transition: none !important;
 }`);
 document.adoptedStyleSheets = [...document.adoptedStyleSheets, still];"""
-# Waits a few frames, because a panel does not appear in the same frame as the click that opens it.
+# Waits a few frames, because a panel appears only some frames after the click that opens it.
 SETTLED = """async () => {
   for (let frame = 0; frame < 5; frame++) await new Promise(requestAnimationFrame);
 }"""
@@ -47,8 +47,8 @@ WIDTH = """() => {
   main.style.removeProperty("overflow-x");
   return width;
 }"""
-# Lists the links to other hosts in the page's head. Some, such as a preconnect, send no request,
-# so `note_request` does not see them.
+# Lists the `link` elements that point to other hosts. Some, such as preconnect links, cause no
+# request, so `note_request` does not see them.
 FOREIGN = """() => [...document.querySelectorAll("link[href]")]
   .map((link) => new URL(link.href))
   .filter((address) => address.protocol !== "data:" && address.origin !== location.origin)
@@ -90,7 +90,10 @@ class Crawler:
         self.found.append(f"{self.at}: {fault}")
 
     def note_console(self, said: ConsoleMessage) -> None:
-        """Record errors and warnings, including CSP violations, but not the page's error status."""
+        """Record errors and warnings, including CSP violations.
+
+        Ignores the browser's message that the page itself has an error status.
+        """
         page_itself = said.text.startswith("Failed to load resource") and self.at.endswith(
             urlsplit(said.location["url"]).path
         )
@@ -126,8 +129,9 @@ class Crawler:
     def states(self, *, shell: bool = True) -> Iterator[str]:
         """Put the open page into each of its states, and yield the name of each state.
 
-        The first state is the page as it opens. The next states show each tab, section, panel and
-        dialog. With `shell`, the menus and the search, which all pages have in common, come last.
+        The first state is the page as it opens. The next states show each tab, the unfolded
+        sections, the filter panel and the shortcuts dialog. If `shell` is set, the last states show
+        the search and the menus, which all pages have in common.
         """
         yield "as opened"
         yield from self.tabs()
@@ -156,7 +160,7 @@ class Crawler:
             yield f"tab {tab.inner_text()}"
 
     def shell(self) -> Iterator[str]:
-        """Open the search with some results, then each menu. Yields the name of each state."""
+        """Open the search box and show some results, then open each menu. Yields state names."""
         if self.page.locator(COMMAND).count():
             self.page.keyboard.press("Control+k")
             field = self.page.locator("#search-input-command")
@@ -190,7 +194,7 @@ class Crawler:
     def walk(self, look: Look, *, shell: bool = True) -> None:
         """Press Tab from the top of the page to the end, and record focus faults.
 
-        Without `shell`, the walk first follows the page's skip link, and so starts at the content.
+        Without `shell`, the walk starts at the content, because the skip link is followed first.
         """
         self.page.evaluate(FOCUS)
         self.page.evaluate("part => focusWalk.start(part)", "body" if shell else "#content")

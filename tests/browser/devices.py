@@ -7,7 +7,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.crawl import HEIGHT, WIDTH, Look
 
-MOST = 150  # key presses after which a control counts as unreachable
+MOST = 150  # a control that needs more key presses than this counts as unreachable
 # Returns the key to press next on the way to a control, or an empty string if the focus is already
 # on the control or on another radio button of its group. At the top of a page, Tab moves the focus
 # to the skip link, and Enter then follows the link to the content.
@@ -34,7 +34,8 @@ IN_SIGHT = """control => {
 def drag(handle: Locator, row: Locator, *, below: bool) -> None:
     """With the mouse, drag a handle to the upper or lower half of a row.
 
-    The handle and the row must be in view, because moving the mouse does not scroll.
+    The handle and the row must be in view at the same time, because moving the mouse does not
+    scroll the page.
     """
     mouse = handle.page.mouse
     handle.hover()
@@ -117,7 +118,7 @@ class Mouse(Device):
 
 
 class Keyboard(Device):
-    """Moves the focus to controls with Tab and Shift+Tab, and never clicks."""
+    """Operates a page with the keyboard. Tab and Shift+Tab move the focus to a control."""
 
     def reach(self, control: Locator) -> None:
         """Move the focus to a control with Tab. Asserts that the control is not hidden."""

@@ -1,4 +1,4 @@
-"""A shop with a month of activity, waiting visitors, and a receiver that sometimes fails."""
+"""Fill a shop with sample data: a month of activity, waiting visitors, and failed deliveries."""
 
 from datetime import datetime, timedelta
 
@@ -23,7 +23,7 @@ from webhooks.signing import signature
 
 URL = "https://shop.example/hooks/chat"
 MINUTE = timedelta(minutes=1)
-WAITING = (  # minutes of waiting, visitor, text, tags, important
+WAITING = (  # minutes waited, visitor's name, text, tags, and whether the thread is important
     (24, "Anna Berg", "I was charged twice and no one answers my emails.", ["billing"], True),
     (9, "Ben Castle", "Can I change the address? The parcel leaves today.", ["shipping"], False),
     (2, "", "is it open on sunday", [], False),
@@ -42,7 +42,7 @@ FAILURES = (  # status code, milliseconds, body
 
 
 def figures(shop: Chatbot) -> None:
-    """Store activity counts for the last 30 hours and the last 30 days."""
+    """Store token usage, and activity counts for the last 30 hours and the last 30 days."""
     now = timezone.now()
     for number in range(30):
         for hours, begins_at in (
@@ -127,7 +127,7 @@ def talk(
         message_type=MessageType.AI_MESSAGE,
         llm_model=LlmModel.objects.filter(is_default=True).first(),
         reply_ms=812,
-        content="We are open from 9:00 to 18:00.\nOur address is 12 Harbour Street.",
+        content="We are open from 9:00 to 18:00.\nOur address is 12 Harbor Street.",
     )
     MessageFactory(thread=thread, content=words)
     Thread.objects.filter(pk=thread.pk).update(created_at=at, updated_at=at)

@@ -4,7 +4,7 @@ Each page is shown at widths of 390 and 1440 px, in light and dark mode. With --
 screenshots for docs/admin.md are taken. The command uses its own test database, with demo data.
 """
 
-# ruff: noqa: E402, T201 - the environment is set before Django reads it; this command prints
+# ruff: noqa: E402, T201 - some imports must follow django.setup(); errors are printed
 
 import argparse
 import os
@@ -16,7 +16,7 @@ from pathlib import Path
 import tests.environment  # noqa: F401
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"  # because Playwright runs an event loop
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"  # needed because Playwright runs an event loop
 import django
 
 django.setup()
@@ -47,8 +47,8 @@ from tests.factories.tenant import Tenant
 from tests.groups import TOOLS
 from tests.servers.processes import Web
 
-FIRST = "/admin/"  # menus are opened only on this page, because all pages have the same menus
-SCALE = 0.75  # image pixels per CSS pixel, in the screenshots for docs/admin.md
+FIRST = "/admin/"  # the page whose menus are opened; other pages have the same menus
+SCALE = 0.75  # image pixels per CSS pixel in the screenshots for docs/admin.md
 
 
 def main() -> int:
@@ -65,7 +65,7 @@ def main() -> int:
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     setup_test_environment()  # makes responses record their templates
-    admin.autodiscover()  # registers all pages
+    admin.autodiscover()  # registers the admin's pages
     databases = setup_databases(verbosity=0, interactive=False)
     try:
         looks = [look for look in LOOKS if options.look in (None, str(look))]

@@ -1,4 +1,4 @@
-"""The end of a session while a form is open, and the sign-in that follows."""
+"""Helpers for tests in which the session ends while a form is open."""
 
 from playwright.sync_api import Page, expect
 

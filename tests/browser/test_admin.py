@@ -24,8 +24,8 @@ from webhooks.models import Delivery
 
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
 
-# Returns one number for each line of visible cells that a row takes up: the vertical position of
-# the cells' centers, in units of 10 px
+# Returns the distinct vertical centers of the visible cells of a row, in units of 10 px. There is
+# only one if the cells are side by side.
 MIDDLES = """row => [...new Set([...row.children].map(cell => cell.getBoundingClientRect())
   .filter(box => box.width).map(box => Math.round((box.y + box.height / 2) / 10)))]"""
 # Returns the number of lines that an element's text takes up
@@ -170,7 +170,7 @@ def test_the_time_of_a_delivery_fits_on_one_line_and_the_list_fits_the_page(
 
 
 def test_a_delivery_takes_two_lines_on_a_phone(page: Page, shop: Chatbot) -> None:
-    Chatbot.objects.filter(pk=shop.pk).update(name="The corner shop of Harbour Street")
+    Chatbot.objects.filter(pk=shop.pk).update(name="The corner shop of Harbor Street")
     made: list[dict[str, Any]] = [
         {"state": "RETRYING", "last_reason": Reason.TIMEOUT, "due_at": timezone.now() + ONE_HOUR},
         {"state": "FAILED", "last_code": 503, "last_ms": 9_876, "due_at": None},

@@ -85,7 +85,7 @@ def test_the_preview_follows_the_fields_and_warns_of_unreadable_text(
     save(device)
     row = Appearance.objects.get(chatbot=shop)
     assert (row.welcome_message, row.brand_primary_color) == ("<b>Ahoy</b>", "#ffff00")
-    assert row.right_to_left_mode is False  # the switches change only the preview
+    assert row.right_to_left_mode is False  # the preview's switches are not saved
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Selects and filters with many options show only some of them, but a search finds the others."""
+"""A select box or filter with many options shows only some of them. A search finds the others."""
 
 import re
 
@@ -16,7 +16,7 @@ from tests.factories.webhooks import DeliveryFactory
 
 @pytest.fixture
 def corner(shop: Chatbot) -> Account:
-    """An account that a select does not offer, because many others come before it."""
+    """An account that is not offered in select boxes, because many other accounts precede it."""
     bulk.copy(shop.account, OFFERED, {"name": "'A' || s.n"})
     Account.objects.filter(pk=shop.account_id).update(name="Corner shop")
     return Account.objects.get(pk=shop.account_id)
@@ -53,7 +53,7 @@ def test_a_searchable_select_has_its_label_even_if_timers_are_late(
         "window.setTimeout = (run, ms, ...given) => timer(run, ms || 300, ...given);"
     )
     page.goto(reverse("admin:chatbots_chatbot_add"))
-    expect(page.locator(".select2-selection")).to_be_visible()  # in place of the plain select
+    expect(page.locator(".select2-selection")).to_be_visible()  # replaces the plain select
     expect(page.get_by_role("combobox", name="Account")).to_be_visible()
 
 

@@ -148,7 +148,7 @@ def test_200_failures_are_filtered_and_retried_with_a_stop_in_between(
     expect(page.locator("#live").get_by_text("stopped by Kim")).to_be_visible()
     wait_until(lambda: not Delivery.objects.filter(due_at__isnull=False).exists())
     assert 0 < Delivery.objects.filter(state="FAILED").count() - 1 < 200
-    RetryJob.objects.update(per_second=100)  # the rate was low only to leave time to press Stop
+    RetryJob.objects.update(per_second=100)  # the low rate gave the test time to press Stop
     device.press(page.get_by_role("button", name="Resume"))
     expect(page.locator("#live").get_by_text("DONE", exact=True)).to_be_visible()
     expect(page.get_by_text("200 of 200 retried")).to_be_visible()
@@ -169,7 +169,7 @@ def test_a_button_that_is_pressed_during_a_refresh_still_works(
     retry_job.advance()
     for _ in range(2):
         with page.expect_response(re.compile("/news/")):
-            pass  # wait until the page has polled for the progress
+            pass  # wait until the page has polled
     page.mouse.up()
     expect(page.locator("#live").get_by_text("stopped by Kim")).to_be_visible()
 
@@ -261,5 +261,5 @@ def test_a_text_that_is_cut_off_on_a_phone_ends_with_an_ellipsis(page: Page, sho
     for column in ("chatbot", "last_answer"):
         cell = page.locator(f"#result_list .field-{column}")
         assert cell.evaluate("cell => cell.scrollWidth > cell.clientWidth")
-        expect(cell).to_have_css("display", "block")  # in a flex container, no ellipsis is shown
+        expect(cell).to_have_css("display", "block")  # a flex container would show no ellipsis
         expect(cell).to_have_css("text-overflow", "ellipsis")

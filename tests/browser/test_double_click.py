@@ -1,4 +1,4 @@
-"""A double click submits a form once, and shows the response to that submission."""
+"""A double click submits a form only once, and shows the response to that submission."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +29,7 @@ def posts(request: Request) -> bool:
 
 
 def click_twice(page: Page, button: Locator) -> None:
-    """Click a button again while the response to the first click is on its way."""
+    """Click a button, and click it again before the response to the first click arrives."""
     page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", SLOW)
     button.scroll_into_view_if_needed()
     box = button.bounding_box()
@@ -157,7 +157,7 @@ def test_a_form_can_be_submitted_again_if_its_page_stays_or_comes_back(
     sent: list[str] = []
 
     def answer(route: Route) -> None:
-        """Answer a POST without a page, so that the browser keeps the form's page."""
+        """Answer a POST with status 204, so that the browser stays on the form's page."""
         if not posts(route.request):
             return route.fallback()
         sent.append(route.request.url)
@@ -176,7 +176,8 @@ def test_a_form_can_be_submitted_again_if_its_page_stays_or_comes_back(
     button.click()  # ignored
     page.clock.run_for(WAIT)
     submit()
-    # The test browser has no cache of pages, so the test sends the event of a page from this cache
+    # The test browser has no back/forward cache, so the test dispatches the event that a page gets
+    # when it is restored from this cache.
     page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
     submit()
     assert len(sent) == 3

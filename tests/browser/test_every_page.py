@@ -1,10 +1,10 @@
 """Every page is accessible, fits its window, can be used with the keyboard and reports no error.
 
-A look is a width and a color scheme. Each page is inspected in one of the four looks, in turn. If
-several pages share a template and differ only in text, only the first is inspected. If the same
-form adds and changes rows, the page that adds rows is checked only for its width. Responses to
-forms are inspected only as they open, without opening their tabs or panels. With ALL_LOOKS=1, each
-page is inspected completely, in all looks, and as each kind of user sees it.
+A look is a width and a color scheme. Each page is inspected in one of the four looks, which are
+used in turn. If several pages share a template and differ only in text, only the first is
+inspected. If the add page and the change page of a model share a template, the add page is checked
+only for excessive width. Responses to forms are inspected without opening their tabs or panels.
+With ALL_LOOKS=1, each page is inspected completely, in all looks, and as each kind of user sees it.
 """
 
 from collections.abc import Iterator
@@ -30,8 +30,8 @@ APPS = {
     "chatbots": 15,
     "webhooks": 8,
     "conversations": 8,
-}  # minimum numbers of pages
-ALIKE = {  # pages that differ only in text; for each template, one app's page is inspected
+}  # minimum number of pages in each app
+ALIKE = {  # templates whose pages differ only in text, and the app in which each is inspected
     "admin/app_index.html": "accounts",
     "admin/confirm.html": "accounts",
     "admin/delete_confirmation.html": "accounts",
@@ -40,8 +40,8 @@ ALIKE = {  # pages that differ only in text; for each template, one app's page i
     "admin/erase.html": "chatbots",
     "admin/export.html": "conversations",
 }
-# Without ALL_LOOKS, the home page is inspected in these two looks, and a form and an error page in
-# the other two looks.
+# Without ALL_LOOKS, the home page is inspected only in these two looks, and a form and an error
+# page only in the other two.
 HOME = (Look(PHONE, "dark"), Look(DESK, "light"))
 SEEN_BY = ("superuser", "manager", "agent") if ALL_LOOKS else ("superuser",)
 
@@ -82,7 +82,7 @@ def different(found: dict[str, str], app: str) -> list[str]:
 
 
 def repeats(address: str, found: dict[str, str]) -> bool:
-    """Return whether an add page uses its change page's template. Always False with ALL_LOOKS."""
+    """Return whether an add page shares the change page's template, or False with ALL_LOOKS."""
     rows = address.removesuffix("add/")
     changed = [at for at in found if at.startswith(rows) and at.endswith("/change/")]
     return not ALL_LOOKS and address != rows and found[address] in [found[at] for at in changed]
@@ -192,9 +192,9 @@ def test_no_page_of_an_invitation_has_a_serious_fault(
 def test_the_api_reference_has_no_serious_fault(crawler: Crawler, db: None) -> None:
     """Inspect the API reference only in light mode at a phone's width.
 
-    The page has only one set of colors, and an inspection takes seconds. Without ALL_LOOKS, the
-    document is cut down to one operation per tag, because the page shows all operations in the same
-    way.
+    The page has only one set of colors, and an inspection takes several seconds. Without
+    ALL_LOOKS, the document is cut down to one operation per tag, because the page shows all
+    operations in the same way.
     """
 
     def shorten(route: Route) -> None:

@@ -46,7 +46,7 @@ def test_pages_are_found_and_opened_with_the_keyboard(
         assert dialog.locator(":focus").count() == 1
     field.focus()
     page.keyboard.press("Enter")
-    # This also waits for the load event, before which keys have no effect
+    # This also waits for the load event, because keys have no effect before it
     page.wait_for_url(reverse("admin:conversations_thread_change", args=[thread.pk]))
 
     page.keyboard.press("Control+k")

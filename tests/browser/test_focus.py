@@ -60,7 +60,7 @@ def test_the_focus_moves_into_an_open_panel_stays_and_returns(
     keyboard.press(opener)
     dialog = page.get_by_role("dialog", name=part.name)
     expect(dialog).to_be_visible()
-    opened = dialog.element_handle()  # looking it up by name each time would be slow
+    opened = dialog.element_handle()  # finding the dialog by name each time would be slow
     page.wait_for_function(WITHIN, arg=opened)
     for key in ("Tab", "Shift+Tab"):
         for _ in range(ROUNDS):

@@ -117,7 +117,7 @@ def test_an_agent_whose_session_has_ended_signs_in_and_comes_back_to_the_convers
     device: Device, person: User, thread: Thread
 ) -> None:
     page = device.page
-    # A real poll could notice, before the form is submitted, that the session has ended
+    # A real poll could detect the end of the session before the form is submitted
     page.route(re.compile("/messages/"), lambda route: route.fulfill(status=304))
     page.goto(change_page(thread))
     notes = page.get_by_label("Notes")
@@ -209,7 +209,7 @@ def test_the_text_of_a_form_survives_an_error_page(page: Page, instruction: Inst
     page.goto(change_page(instruction))
     text = page.get_by_label("Instruction", exact=False).last
     text.fill("Be kind.")
-    page.context.clear_cookies(name="csrftoken")  # as if a sign-in in another tab had changed it
+    page.context.clear_cookies(name="csrftoken")  # as if another sign-in had replaced the token
     page.get_by_role("button", name="Save", exact=True).click()
     page.get_by_role("link", name="Go back").click()
     expect(text).to_have_value("Be kind.")

@@ -1,4 +1,4 @@
-"""The home page in a browser: the charts and their tables, time spans and the cards' links."""
+"""The home page in a browser: charts and their tables, time spans, and the links on the cards."""
 
 import pytest
 from django.utils import timezone

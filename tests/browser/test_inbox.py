@@ -24,7 +24,7 @@ from tests.factories.staff import signed_in, superuser
 
 INBOX = reverse("admin:conversations_thread_changelist")
 NEWS = re.compile("/thread/news/")
-POLLED_WITHIN = 2_500  # milliseconds; the limit is 3 s, which leaves half a second for the request
+POLLED_WITHIN = 2_500  # milliseconds; the limit is 3 s, minus half a second for the request
 Opens = Callable[..., Page]
 
 
@@ -175,7 +175,7 @@ def test_a_screen_reader_announces_each_change_once(
     show = page.get_by_role("button", name="1 new, show")
     expect(show).to_be_visible()
     assert heard() == ["1 new, show"]
-    escalation.toggle(others[1].pk)  # this thread leaves the list, and the counts change
+    escalation.toggle(others[1].pk)  # removes this thread from the list, and changes the counts
     assert heard() == heard() == []
     escalation.toggle(others[3].pk)
     expect(page.get_by_role("button", name="2 new, show")).to_be_visible()

@@ -14,13 +14,13 @@ from tests.factories.conversations import MessageFactory, ThreadFactory, Visitor
 
 INBOX = f"{reverse('admin:conversations_thread_changelist')}?view=waiting"
 LIST = "**/thread/?view=waiting"
-SOON = 20_000  # milliseconds; the list is refreshed once a minute in any case
+SOON = 20_000  # milliseconds; less than a minute, because the list refreshes every minute anyway
 LOST = "Not connected, trying again."
 
 
 @pytest.fixture
 def window(page: Page, shop: Chatbot) -> Iterator[Page]:
-    """A window that shows one waiting visitor, in which failed requests do not fail the test."""
+    """A window that shows one waiting visitor. Its failed requests do not fail the test."""
     escalate(shop, "Anna")
     window = page.context.new_page()
     window.add_init_script(QUICK_POLLS)

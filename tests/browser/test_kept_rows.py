@@ -1,4 +1,4 @@
-"""Rows that were added to a form's lists come back after the end of the session."""
+"""Rows added to a form's lists are kept when the session ends and the person signs in again."""
 
 import pytest
 from django.urls import reverse

@@ -1,4 +1,4 @@
-"""Rows for extra fields of the lead form: how they are added, filled in, ordered and removed."""
+"""Extra fields of the lead form: how their rows are added, filled in, ordered and removed."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ def shown(page: Page) -> list[str]:
 def previewed(page: Page) -> list[str]:
     """Return the names of the extra fields in the preview."""
     names = page.get_by_role("complementary", name="Preview of the form").locator("label.name")
-    return names.all_inner_texts()[3:]  # after name, email and phone
+    return names.all_inner_texts()[3:]  # skips name, email and phone
 
 
 def stored() -> Any:

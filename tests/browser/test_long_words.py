@@ -1,4 +1,4 @@
-"""Long words, such as names without spaces, are broken instead of widening a page or cell."""
+"""Long words, such as names without spaces, wrap instead of widening a page or cell."""
 
 import time
 from datetime import timedelta

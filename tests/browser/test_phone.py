@@ -31,7 +31,7 @@ def test_save_is_the_first_button_below_a_form_and_delete_the_last(
     names = ["Save", "Save and continue editing", "Save and add another", "Delete chatbot"]
     controls = [row.get_by_text(name, exact=True) for name in names]
     tops = [top(control) for control in controls]
-    assert tops == sorted(set(tops))  # each below the one before
+    assert tops == sorted(set(tops))  # each control is below the previous one
 
 
 def test_only_the_first_word_of_a_label_in_a_list_is_capitalized(phone: Page, person: User) -> None:

@@ -1,4 +1,4 @@
-"""How often open pages poll while they are visible, hidden, or without a connection."""
+"""How often open pages poll while they are visible, while hidden, and without a connection."""
 
 from collections.abc import Callable, Iterator
 
@@ -38,8 +38,8 @@ def delivery_page(shop: Chatbot) -> str:
     return reverse("admin:webhooks_delivery_change", args=[DeliveryFactory(chatbot=shop).pk])
 
 
-# For each page: a function that returns its address, the milliseconds between its polls, and a
-# pattern that matches the address that it polls
+# For each page: a function that returns its address, its polling interval in milliseconds, and a
+# pattern for the address that it polls
 PAGES: dict[str, tuple[Callable[[Chatbot], str], int, str]] = {
     "thread": (thread_page, 2_000, "**/messages/**"),
     "inbox": (inbox, 2_000, "**/thread/news/**"),
@@ -57,7 +57,7 @@ def window(page: Page) -> Iterator[Page]:
 
 
 def await_waits(window: Page, waits: list[int]) -> None:
-    """Wait until the page's latest delays between polls are exactly these."""
+    """Wait until the page's most recent delays between polls are the given ones."""
     check = "waits => JSON.stringify(window.waits.slice(-waits.length)) === JSON.stringify(waits)"
     window.wait_for_function(check, arg=waits, timeout=PATIENCE)
 

@@ -1,4 +1,4 @@
-"""The preview of the widget: its switches show it closed, dark, right to left and on a phone."""
+"""The preview's switches show the widget closed, dark, right to left and on a phone."""
 
 import re
 

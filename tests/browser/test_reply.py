@@ -1,4 +1,4 @@
-"""The reply box: replies that were not sent, and drafts of the AI."""
+"""The reply box: replies that were not sent, and drafts from the AI."""
 
 import re
 
@@ -63,7 +63,7 @@ def test_a_form_that_was_not_accepted_stays_on_the_page_of_its_conversation(
 
 @pytest.fixture
 def drafts(thread: Thread) -> list[Draft]:
-    """Two drafts for the last two messages."""
+    """A draft for each of the last two messages."""
     newest = thread.messages.order_by("-position")[:2]
     return [Draft.objects.create(message=one, content=f"Draft {one.position}.") for one in newest]
 

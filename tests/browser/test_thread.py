@@ -16,8 +16,8 @@ from conversations.services import history
 from tests.browser.crawl import DESK, PHONE
 from tests.factories.conversations import MessageFactory, ThreadFactory, VisitorFactory
 
-# Returns the element that scrolls the messages. On a phone, this is the whole page, and on a
-# desktop, an element within it
+# Returns the element that scrolls the messages. On a phone, this is the whole page. On a desktop,
+# it is an element within the page.
 SCROLLER = """() => {
     let one = document.getElementById("bubbles");
     while (one && !(one.scrollHeight > one.clientHeight + 100
@@ -80,7 +80,7 @@ def test_a_shortcut_key_that_is_held_down_acts_once(page: Page, thread: Thread) 
     page.keyboard.down("e")
     expect(reopen).to_be_visible()
     for _ in range(3):
-        page.keyboard.down("e")  # a repeat, because the key has not been released
+        page.keyboard.down("e")  # counts as a repeat, because the key is still down
     page.keyboard.up("e")
     page.keyboard.press("e")
     expect(resolve).to_be_visible()

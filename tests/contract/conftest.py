@@ -27,7 +27,7 @@ class Service:
         return self.account["users"][0]["apiKey"]
 
     def ids(self) -> dict[str, str]:
-        """Return the id of an existing row for each kind of id in paths and bodies."""
+        """Return the ids of existing rows, keyed by their names in paths and bodies."""
         bot = self.account["chatbots"][0]
         thread = bot["threads"][0]["threadId"]
         history = requests.get(

@@ -125,7 +125,7 @@ def ids_of(chatbot: Chatbot) -> dict[str, str]:
 
 
 def filled(value: Any, ids: dict[str, str]) -> Any:
-    """Replace a placeholder such as "{thread}" in a body's value with an id."""
+    """Replace placeholders such as "{thread}" in a value of a request body with ids."""
     return value.format(**ids) if isinstance(value, str) else value
 
 
@@ -157,7 +157,7 @@ def callers(chatbot: Chatbot, stranger: Api) -> dict[str, Api]:
 
 
 def all_rows() -> dict[str, list[Any]]:
-    """Read all rows of the models in APPS, but ignore when each API key was last used."""
+    """Return all rows of the models in APPS, with `last_used_at` cleared in API keys."""
     return {
         model.__name__: [
             row | ({"last_used_at": None} if model is ApiKey else {})

@@ -1,10 +1,10 @@
-"""Tenant isolation, tested for every kind of caller, and for every kind of id in each operation.
+"""Tenant isolation, tested for every kind of caller and with every kind of id in each operation.
 
-The kind of an id says what the id refers to: the account and chatbot under test and their rows
-(`own`), another chatbot of this account (`sibling`), another account (`foreign`), or nothing
-(`missing` and `malformed`). The combinations are derived from the paths and bodies of OPERATIONS,
-which test_authentication_roles.py compares with the URLconf. `expected` returns the response that
-each combination must get.
+There are five kinds of ids: ids of the account and chatbot under test (`own`), of another chatbot
+of this account (`sibling`), and of another account (`foreign`), valid ids that match no row
+(`missing`), and invalid ids (`malformed`). The combinations to test are derived from the paths and
+bodies of OPERATIONS, which test_authentication_roles.py compares with the URLconf. `expected`
+returns the response that each combination must get.
 """
 
 import re
@@ -40,8 +40,8 @@ from tests.house.source import ROOT
 
 OWN, SIBLING, FOREIGN, MISSING, MALFORMED = "own", "sibling", "foreign", "missing", "malformed"
 ALL, ABSENT = (OWN, SIBLING, FOREIGN, MISSING, MALFORMED), {MISSING, MALFORMED}
-MARK = "zebracrossing"  # occurs in most of the other account's texts
-KINDS = {  # the model that each id in paths and bodies refers to, by the name of the id
+MARK = "zebracrossing"  # a word in most of the other account's texts
+KINDS = {  # the name of each id in paths and bodies, and the model that the id refers to
     "account": Account,
     "chatbot": Chatbot,
     "follow_up_prompt": FollowUpPrompt,
@@ -50,8 +50,8 @@ KINDS = {  # the model that each id in paths and bodies refers to, by the name o
     "thread": Thread,
     "message": Message,
 }
-# The names of all ids in bodies and queries, except those in SHARED. `instructionId` and `before`
-# are optional, so CALLS adds calls that contain them.
+# The names of the ids in bodies and queries, except those in SHARED. Since `instructionId` and
+# `before` are optional, CALLS contains additional calls that include them.
 NAMED = {"threadId", "instructionId", "before"}
 SELECT = f"{BOT}/instructions/select-instruction"
 OLDER = f"{CHAT}/thread/{{thread}}/messages?before={{message}}"
@@ -60,26 +60,26 @@ CALLS = [
     Operation("POST", SELECT, USERS, {"instructionId": "{instruction}"}),
     Operation("GET", OLDER, USERS),
 ]
-# Ids that belong to no account: models are shared, and callers choose the ids of visitors.
+# Ids that belong to no account: AI models are shared, and callers choose the ids of visitors.
 SHARED = {"llmModelId", "visitorId"}
 
 
 def places(operation: Operation) -> list[str]:
-    """List the names of the ids that a call contains, in its path or its body."""
+    """List the names of the ids in an operation's path and body."""
     return re.findall(r"\{(\w+)\}", f"{operation.path} {operation.body}")
 
 
 def cells(operation: Operation) -> list[dict[str, str]]:
-    """List the combinations to test. Each one maps the names of the operation's ids to their kinds.
+    """List the combinations to test. Each maps the names of the operation's ids to their kinds.
 
-    Either all ids are of the same kind, or all but one are `own` ids.
+    Either all ids are of the same kind, or all ids but one are `own` ids.
     """
     names = places(operation)
     alike = [dict.fromkeys(names, kind) for kind in ALL]
     own = alike[0]
     mixed = [own | {name: kind} for name in names for kind in ALL]
     unlike = {tuple(each.values()): each for each in alike + mixed}
-    # An account has no sibling.
+    # Accounts have no siblings, so combinations with a `sibling` account are left out.
     return [each for each in unlike.values() if each.get("account") != SIBLING]
 
 
@@ -115,7 +115,7 @@ def expected(operation: Operation, kinds: dict[str, str], who: str) -> tuple[int
         cursor = below.pop("message")
         if cursor == MALFORMED or (cursor != chatbot and below["thread"] == chatbot):
             return 400, UNKNOWN_CURSOR
-    for name, kind in below.items():  # another chatbot's row counts as missing
+    for name, kind in below.items():  # a row of another chatbot counts as missing
         if kind != chatbot:
             return missing(name)
     return 200, None

@@ -1,4 +1,4 @@
-"""Concurrent writes: unique rows stay unique, and no caller gets a 500."""
+"""Concurrent writes create no duplicate rows, and no caller gets a 500."""
 
 import os
 from collections import Counter
@@ -41,9 +41,9 @@ from webhooks.models import Delivery
 pytestmark = pytest.mark.django_db(transaction=True)
 
 CLIENTS = 50
-TOGGLES = int(os.environ.get("TEST_TOGGLES", "101"))  # must be odd; CI sets 1001
+TOGGLES = int(os.environ.get("TEST_TOGGLES", "101"))  # must be odd; 1001 in CI
 Many = Callable[[str, str, list[Any]], list[Any]]
-CHANGES = [  # "{word}" is replaced with the word that a request stores
+CHANGES = [  # "{word}" is replaced with a different word in each request
     Operation("PATCH", f"{ACCOUNT}/chatbot/{{chatbot}}", USERS, {"name": "{word}"}),
     Operation("PUT", f"{BOT}/appearance", USERS, {"tooltip": "{word}"}),
     Operation(
@@ -76,7 +76,7 @@ def web(django_db_setup: None) -> Iterator[Web]:
 
 @pytest.fixture
 def many(api: Api, web: Web) -> Iterator[Many]:
-    """Return a function that sends bodies to one path, concurrently from many clients."""
+    """Return a function that sends bodies to one path from many concurrent clients."""
     with ThreadPoolExecutor(CLIENTS) as pool:
         headers = {"Authorization": f"Bearer {api.key}"}
 
@@ -93,7 +93,7 @@ def many(api: Api, web: Web) -> Iterator[Many]:
 
 @contextmanager
 def called_after_commit(other: Callable[[], Any]) -> Iterator[None]:
-    """Call a function once, before the first statement that follows this connection's commit."""
+    """Call a function once, between this connection's commit and its next statement."""
     began = called = False
 
     def call_with_own_connection() -> None:

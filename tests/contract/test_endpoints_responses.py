@@ -1,7 +1,7 @@
 """The responses of every operation match the recorded status, headers and exact body.
 
-Ids and times are replaced, because they differ in each run. To record the responses again after an
-intended change, run these tests with RECORD=1.
+Ids and times are replaced, because they differ between runs. To record the responses again after
+an intended change, run these tests with RECORD=1.
 """
 
 import json
@@ -21,7 +21,7 @@ RECORDED = Path(__file__).with_name("responses.json")
 ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 NUMBERED = re.compile(r"([A-Za-z][ -]?)\d+")
-OWN = ("X-Request-Id", "Content-Length")  # headers whose values are checked separately
+OWN = ("X-Request-Id", "Content-Length")  # headers whose values are not compared
 
 REFUSED = {
     "no key": ("GET", "/v1/chatbots", None, {"Authorization": ""}),
@@ -67,7 +67,10 @@ def comparable(answer: HttpResponse, ids: dict[str, str]) -> Any:
 
 
 def check(name: str, found: Any) -> None:
-    """Assert that a response matches the recorded one. With RECORD, record the response first."""
+    """Assert that a response matches the recorded one.
+
+    If the environment variable RECORD is set, record the response first.
+    """
     recorded = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
     if "RECORD" in os.environ:
         recorded[name] = found

@@ -17,15 +17,18 @@ from tests.house.source import ROOT
 
 KEY = {"$ref": "#/components/parameters/IdempotencyKey"}
 CONFIGURATION = Path(__file__).with_name("schemathesis.toml")
-# The number of examples for each operation. The default, 0, means three, which are enough to find
-# general faults. With any other number, as in CI, sequences of calls are also tested.
+# The number of examples for each operation. The default, 0, means three examples, which are enough
+# to find common faults. With any other number, as in CI, sequences of calls are also tested.
 EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "0"))
 SEED = os.environ.get("SCHEMATHESIS_SEED", "")  # if empty, every run generates the same data
 RANDOM = ("examples", "fuzzing", "stateful") if EXAMPLES else ("examples", "fuzzing")
 
 
 def document_without_keys() -> dict[str, Any]:
-    """Return the document without Idempotency-Key, because a reused key may rightly cause a 400."""
+    """Return the document without Idempotency-Key.
+
+    The service rightly returns a 400 if a key is reused with a different body.
+    """
     document: dict[str, Any] = json.loads((ROOT / "openapi.json").read_text())
     for methods in document["paths"].values():
         for operation in methods.values():
@@ -83,7 +86,7 @@ def test_schemathesis_finds_no_violation(
             *("--phases", ",".join(phases), "--max-examples", str(EXAMPLES or 3)),
             *(("--seed", SEED) if SEED else ("--generation-deterministic",)),
             *("--continue-on-failure", "--warnings", "off"),
-            *("--suppress-health-check", "too_slow"),  # depends on the machine's speed
+            *("--suppress-health-check", "too_slow"),  # this check depends on the machine's speed
         ],
         cwd=tmp_path,
         env=os.environ | ids | {"API_KEY": service.key},

@@ -26,15 +26,15 @@ from tests.statements import counted
 
 
 class Cost(NamedTuple):
-    """The number of SQL statements on each database, except those that control transactions."""
+    """The number of SQL statements on each database. Transaction control is not counted."""
 
     postgresql: int
     sqlite: int
 
 
-# The caller owns the account, and the chatbot has no webhook. The key's use was recorded within the
-# last minute, the month's usage row exists, and replies have used the bot's texts. The numbers are
-# exact, so lower them when the code needs fewer statements.
+# In these tests, the caller owns the account, and the chatbot has no webhook. The key's use was
+# recorded less than a minute ago, the month's usage row exists, and the chatbot's texts have been
+# used in replies. The numbers are exact, so lower them when the code needs fewer statements.
 STATEMENTS = {
     ("GET", "/v1/chatbots"): Cost(3, 3),
     ("GET", "/v1/chatbots/my-chatbots"): Cost(3, 3),

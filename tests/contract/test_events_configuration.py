@@ -27,7 +27,7 @@ def configure(chatbot: Chatbot, *words: str) -> Any:
 
 
 def talk(api: Api, chatbot: Chatbot) -> None:
-    """Trigger every kind of event: a message with its reply, a lead, an escalation.
+    """Trigger every kind of event: a message with its reply, a lead, and an escalation.
 
     Asserts that each of these requests succeeds.
     """

@@ -21,7 +21,7 @@ from tests.factories.conversations import ThreadFactory
 pytestmark = pytest.mark.proves("Limits")
 
 HOUR = 3600
-NOW = 1_800_000_000.0  # the time at which the clock stands still during a test
+NOW = 1_800_000_000.0  # the time at which the clock is frozen
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def fresh_windows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def refused(answer: Any, *, limit: int, window: int, code: str | None = None) -> int:
-    """Assert that a response is a 429 with the documented fields. Returns the seconds to wait."""
+    """Assert that a response is a 429 with the documented fields. Returns its `retryAfter`."""
     assert answer.status_code == 429
     told = answer.json()
     later = told["retryAfter"]
@@ -150,8 +150,8 @@ class TestPlan:
         assert self.send(api, there).status_code == 200
         refused(self.send(api, there), limit=1, window=60)
         api.patch(there.replace("/message", "/escalate"))
-        assert self.send(api, there).status_code == 200  # no model is called
-        assert self.send(api, there).status_code == 200  # the refused message does not count
+        assert self.send(api, there).status_code == 200  # not limited, because no model is called
+        assert self.send(api, there).status_code == 200  # the refused message was not counted
         refused(self.send(api, there), limit=3, window=60)
 
     @pytest.mark.proves("Limits/quota", "Codes/MESSAGES_LIMIT_REACHED", "HTTP statuses/429")

@@ -1,4 +1,4 @@
-"""Rules for every request: response envelope, statuses, order of checks, request id."""
+"""Rules for every request: the envelope, the statuses, the order of checks, and the request id."""
 
 import json
 import logging
@@ -26,7 +26,7 @@ PATHS = sorted({operation.path for operation in OPERATIONS})
 
 
 def told(answer: Any) -> dict[str, Any]:
-    """Return the body of an error. Asserts that it is JSON and has the error envelope."""
+    """Return the body of an error response. Asserts that it is JSON and has the error envelope."""
     assert answer["Content-Type"] == "application/json"
     body: dict[str, Any] = answer.json()
     assert body["success"] is False
@@ -109,7 +109,7 @@ def test_a_trailing_slash_is_another_path(api: Api, chatbot: Chatbot, path: str)
 
 
 class TestOrder:
-    """The order of checks: if a request fails several, the first one determines the error."""
+    """The order of checks: if a request fails several of them, the first determines the error."""
 
     @pytest.fixture
     def there(self, chatbot: Chatbot) -> str:
@@ -187,7 +187,7 @@ def test_a_server_error_is_a_500_without_details(
     assert told(answer) == {"success": False, "message": "internal server error"}
     assert answer["X-Request-Id"] == "the-broken-one"
     [record] = [each for each in caplog.records if each.message == "request failed"]
-    assert record.exc_info  # the log has the traceback
+    assert record.exc_info  # the log contains the traceback
 
 
 class TestRequestId:

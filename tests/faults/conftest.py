@@ -1,4 +1,4 @@
-"""Fixtures for an endpoint at the receiver's address and for a worker's lock timeout."""
+"""Provide an endpoint at the receiver's address, and give this process a worker's lock timeout."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""No delivery is affected if the broker dies, loses all its data, refuses writes or comes back."""
+"""Deliveries are not affected if the broker dies, loses its data, refuses writes or restarts."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -54,7 +54,7 @@ def test_a_worker_starts_and_delivers_without_its_broker(
 
 
 def is_consumed(broker: Broker) -> bool:
-    """Return whether a worker waits for messages."""
+    """Return whether a worker is waiting for messages from this broker."""
     return any(connection["cmd"] == "brpop" for connection in broker.client().client_list())
 
 
@@ -107,7 +107,7 @@ def test_duplicated_or_forged_messages_send_nothing(
             for delivery in (made + waiting) * 20:
                 ids = (str(uuid4()), str(delivery.pk))
                 deliver.apply_async(ids, connection=connection, retry=False)
-        assert queue.llen(f"{prefix}celery") >= 120 - 1  # one message may have been read already
+        assert queue.llen(f"{prefix}celery") >= 120 - 1  # the worker may have read one task
         worker.signal(signal.SIGCONT)
         wait_until(lambda: not queue.exists(f"{prefix}celery"), told=worker.said)
         last = Delivery.objects.filter(pk=DeliveryFactory(chatbot=endpoint.chatbot).pk)

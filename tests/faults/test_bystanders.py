@@ -18,10 +18,10 @@ BESIDE = 10
 
 
 class Poison:
-    """Makes the receiver kill the worker whose request has arrived.
+    """A behavior of the receiver: when a request arrives, kill the worker that sent it.
 
-    The first two times, the receiver waits until all other requests have arrived. After that, it
-    waits only half a second.
+    The first two times, wait until the requests of all other deliveries have also arrived. After
+    that, wait only half a second.
     """
 
     def __init__(self, receiver: Receiver) -> None:
@@ -32,7 +32,7 @@ class Poison:
         if self.deaths <= 2:
             self.receiver.wait_for(self.deaths * (BESIDE + 1))
         else:
-            yield 0.5  # time for the other deliveries of the same claim to be sent
+            yield 0.5  # enough time for the worker to send its other deliveries
         self.worker.signal(signal.SIGKILL)
 
 
@@ -47,7 +47,7 @@ def test_concurrent_deliveries_survive_one_that_kills_every_worker(
         path = f"/beside/{number}"
         receiver.on(path, stall(), stall(), answer(delay=1.0))
         beside = EndpointFactory(url=receiver.url(path), last_success_at=timezone.now())
-        if number == BESIDE // 2:  # some of the other deliveries are older, some newer
+        if number == BESIDE // 2:  # half of the other deliveries are older
             killer = DeliveryFactory(chatbot=endpoint.chatbot)
         others.append(DeliveryFactory(chatbot=beside.chatbot))
     state_dir = None

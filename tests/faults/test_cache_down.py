@@ -1,4 +1,4 @@
-"""If the cache fails, rate limits fail open, quotas hold, and responses stay fast."""
+"""If the cache fails, rate limits fail open, quotas still apply, and responses stay fast."""
 
 import time
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ class Callers:
         )
 
     def timed(self, path: str, times: int) -> list[float]:
-        """Get a path repeatedly, and return the seconds that each request took, shortest first."""
+        """Request a path repeatedly, and return the durations in seconds, in ascending order."""
         taken = []
         for _ in range(times):
             began = time.monotonic()
@@ -49,7 +49,7 @@ class Callers:
         return sorted(taken)
 
     def figure(self, name: str) -> float:
-        """Return the value of a metric without labels from /metrics."""
+        """Read the value of an unlabeled metric from /metrics."""
         lines = self.get("/metrics").text.splitlines()
         return float(next(line for line in lines if line.startswith(f"{name} ")).split()[1])
 

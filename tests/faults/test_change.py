@@ -27,7 +27,7 @@ def changed() -> threading.Event:
 
 @pytest.fixture
 def held(changed: threading.Event) -> Behavior:
-    """A behavior that responds with 503 once the change has been made."""
+    """A behavior that waits until `changed` is set, and then responds with 503."""
 
     def behavior(arrival: Arrival) -> Iterator[Step]:
         changed.wait(PATIENCE)

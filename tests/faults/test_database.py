@@ -27,7 +27,7 @@ def test_no_request_fails_after_all_database_sessions_have_ended(api: Api) -> No
             address = f"{web.address}/api/v1/chatbots/my-chatbots"
             return requests.get(address, headers=headers, timeout=30).status_code
 
-        with ThreadPoolExecutor(16) as threads:  # fills the pool of database connections
+        with ThreadPoolExecutor(16) as threads:  # enough to use the whole connection pool
             assert set(threads.map(ask, range(200))) == {200}
         connection.close()
         with psycopg.connect(**connection.get_connection_params()) as other:

@@ -46,7 +46,7 @@ def test_the_event_is_delivered_after_a_crash_after_the_commit(
     say_to_one_that_dies(thread, crash_point="message-stored")
     delivery = Delivery.objects.get(message_id=Message.objects.get().pk)
     with Worker() as worker:
-        arrival = receiver.wait_for(1)[0]  # may be followed by the event for the owed reply
+        arrival = receiver.wait_for(1)[0]  # the owed reply's event may arrive later
         delivered = Delivery.objects.filter(pk=delivery.pk, state="SUCCESS")
         wait_until(delivered.exists, told=worker.said)
     assert arrival.body == bytes(delivery.body)

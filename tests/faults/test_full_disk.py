@@ -1,4 +1,4 @@
-"""PostgreSQL's disk is full for a while. These tests start their own server, on a small disk."""
+"""PostgreSQL's disk is full for a while. These tests start a PostgreSQL server on a small disk."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ SIZE = "64m"
 
 @pytest.fixture
 def disk() -> Iterator[Path]:
-    """Mount a small disk, which only root may do, and not in every container."""
+    """Mount a small disk, or skip the test if this process is not permitted to mount one."""
     with tempfile.TemporaryDirectory(prefix="chatbots-disk-") as folder:
         command = ["mount", "-t", "tmpfs", "-o", f"size={SIZE},mode=777", "tmpfs", folder]
         if os.geteuid() or subprocess.run(command, capture_output=True).returncode:
@@ -37,7 +37,7 @@ def disk() -> Iterator[Path]:
 
 @pytest.fixture
 def ground(disk: Path) -> Iterator[Ground]:
-    """Yield an installation whose database is on the small disk. Its other files are not."""
+    """Yield an installation whose database, but nothing else, is on the small disk."""
     if not servers_are_there():
         needs("initdb and redis-server")
     with servers() as ground:
@@ -51,13 +51,13 @@ def ground(disk: Path) -> Iterator[Ground]:
             session.execute("ALTER DATABASE soak SET TABLESPACE small")
         ground.web.environment |= {
             "DJANGO_SETTINGS_MODULE": "config.settings",
-            "WEB_WORKERS": "1",  # each process reuses the results of its own test writes
+            "WEB_WORKERS": "1",  # each process caches its own readiness result
         }
         yield ground
 
 
 def fill(disk: Path) -> Path:
-    """Fill a disk with a file, which is returned."""
+    """Fill a disk with one file, and return the file's path."""
     with (disk / "filler").open("wb", buffering=0) as file:
         while True:
             try:
@@ -85,9 +85,9 @@ def test_requests_that_need_space_get_a_503_and_web_is_not_ready(
         writes.append(ask("POST", threads, json={}))
         return not writes[-1].ok
 
-    wait_until(fails)  # the first rows still fit into the tables' last pages
+    wait_until(fails)  # the first rows may fit into the tables' last pages
     assert (writes[-1].status_code, writes[-1].headers.get("Retry-After")) == (503, "1")
-    wait_until(lambda: ready().status_code == 503)  # the result of a test write is reused
+    wait_until(lambda: ready().status_code == 503)  # an earlier result may be cached
     assert ready().json()["parts"]["database"] == "cannot be written"
     assert ask("GET", threads).ok
     filler.unlink()

@@ -1,4 +1,4 @@
-"""While another session keeps rows locked, changes to them time out. Other requests proceed."""
+"""While another session locks rows, changes to these rows time out, and other requests proceed."""
 
 import sqlite3
 import threading
@@ -27,8 +27,10 @@ from tests.factories.conversations import ThreadFactory
 from tests.servers.locks import locked, waits_for_a_lock
 from tests.servers.processes import Web, wait_until
 
-SOON = 20.0  # seconds; no wait for a lock exceeds 1 s, but a request may also wait for a connection
-AT_ONCE = 20  # concurrent requests, more than the connections in the pools of two processes
+# Maximum response time in seconds. A request waits at most 1 s for a lock, but it may also have to
+# wait for a database connection.
+SOON = 20.0
+AT_ONCE = 20  # number of concurrent requests; exceeds the combined pool size of two processes
 
 for_postgresql = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no row locks")
 pytestmark = [
@@ -38,7 +40,7 @@ pytestmark = [
 
 
 class Answer(NamedTuple):
-    """A response, and the seconds that it took."""
+    """A response, and how many seconds it took."""
 
     status: int
     headers: Any
@@ -125,7 +127,7 @@ def rename(api: Api, chatbot: Chatbot, name: str) -> Any:
 
 
 def deadlock(api: Api, chatbot: Chatbot, other: Chatbot) -> Any:
-    """Make a request and another session deadlock. Returns the response to the request."""
+    """Cause a deadlock between a request and another session, and return the response."""
     own = "UPDATE chatbots_chatbot SET name = %s WHERE id = %s"
     with psycopg.connect(**connection.get_connection_params()) as session:
         session.execute(own, [uuid4().hex, other.pk])
@@ -143,7 +145,7 @@ def test_a_request_that_was_ended_by_a_deadlock_can_be_sent_again(
     api: Api, chatbot: Chatbot
 ) -> None:
     other = ChatbotFactory(account=chatbot.account)
-    for _ in range(5):  # on a busy machine, PostgreSQL may end the other session instead
+    for _ in range(5):  # on a busy machine, PostgreSQL may abort the other session instead
         answer = deadlock(api, chatbot, other)
         if answer.status_code != 400:
             break
@@ -152,14 +154,14 @@ def test_a_request_that_was_ended_by_a_deadlock_can_be_sent_again(
 
 @contextmanager
 def writing_outside_the_queue() -> Iterator[None]:
-    """Hold SQLite's own write lock, as a program that bypasses the service's queue would."""
+    """Hold SQLite's write lock, as a program that bypasses the service's writer queue would."""
     with closing(sqlite3.connect(connection.settings_dict["NAME"])) as other:
         other.execute("BEGIN IMMEDIATE")
         yield
 
 
 def writing() -> Any:
-    database: Any = connection  # Any: Django's stubs lack our `writing`
+    database: Any = connection  # Any: `writing` is our own method, so Django's type stubs lack it
     return database.writing()
 
 

@@ -1,7 +1,7 @@
-"""While another PostgreSQL session keeps rows locked, only work on these rows waits.
+"""If another PostgreSQL session keeps rows locked, only work on those rows has to wait.
 
-For example, a transaction that was left open by mistake can keep rows locked. In each test,
-deliveries that need other rows continue in the meantime, and no work is done twice.
+This happens, for example, when a transaction is left open by mistake. In each test, deliveries
+that need other rows continue, and no work is done twice.
 """
 
 import threading
@@ -41,9 +41,9 @@ pytestmark = [
     pytest.mark.proves("Delivery rules"),
     pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no row locks"),
 ]
-HELD = 8.0  # seconds for which rows are locked; must exceed an owed reply's lease
-SOON = 7.0  # seconds; less than HELD, but enough for a delivery even on a busy machine
-DUE = timedelta(seconds=2)  # until the locked rows are due; by then, the worker is running
+HELD = 8.0  # how long rows stay locked, in seconds; longer than an owed reply's lease
+SOON = 7.0  # maximum seconds per delivery; allows for a busy machine, but is less than HELD
+DUE = timedelta(seconds=2)  # delay until the locked rows are due; gives the worker time to start
 
 
 class HeldMailServer(MailServer):
@@ -59,7 +59,10 @@ class HeldMailServer(MailServer):
 
 
 class Service:
-    """A worker with its mail server and its model. Measures how long the slowest delivery takes."""
+    """A worker with a mail server and a model.
+
+    `slowest` is the time that the slowest delivery took, in seconds.
+    """
 
     def __init__(self, receiver: Receiver, endpoint: Endpoint, stack: ExitStack) -> None:
         self.receiver, self.endpoint, self.stack = receiver, endpoint, stack

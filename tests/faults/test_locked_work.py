@@ -1,6 +1,6 @@
-"""Locked rows do not delay claims, pruning, leases or emails that concern other rows.
+"""Locked rows do not block claims, pruning, leases or emails for other rows.
 
-`test_locked_rows` tests the same behavior with a worker process.
+`test_locked_rows` tests the same behavior with a running worker process.
 """
 
 from collections.abc import Callable
@@ -70,8 +70,8 @@ def erased_thread(number: int) -> Thread:
     return thread
 
 
-# For each kind of periodic work: a function that creates a row to prune, and the columns from which
-# the row's age is calculated
+# Maps each kind of periodic work that prunes rows to a function that creates a row to prune, and to
+# the columns that determine the row's age.
 PRUNED: dict[str, tuple[Callable[[int], Any], tuple[str, ...]]] = {
     account_tasks.PRUNE_MAILS: (lambda _: made_mail(due_at=None), ("created_at",)),
     account_tasks.CLEAR_SESSIONS: (

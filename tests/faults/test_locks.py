@@ -1,6 +1,6 @@
-"""Workers do not block each other if one halts or disconnects, or if two settle the same rows.
+"""A worker that halts, loses its connection or settles deliveries does not block other workers.
 
-Lock conflicts rarely happen by chance, so the tests provoke them.
+The tests cause lock conflicts deliberately, because such conflicts rarely happen by chance.
 """
 
 import signal
@@ -118,7 +118,7 @@ def test_a_worker_reconnects_while_its_lost_session_still_exists(transactional_d
     life.hold()
     ghost = life.own
     life.own = psycopg.connect(**connection.get_connection_params(), autocommit=True)
-    life.own.close()  # The connection seems lost, but `ghost` keeps its session open
+    life.own.close()  # the connection seems lost, but `ghost` keeps its session open
     holding = threading.Thread(target=life.hold, daemon=True)
     holding.start()
     holding.join(20)
@@ -151,7 +151,7 @@ def test_two_workers_that_settle_the_same_endpoints_do_not_deadlock(endpoint: En
         together.wait(30)
         try:
             schedule._settle_all([(work, BROKEN) for work in works])
-        except Exception as error:  # the test reports any error
+        except Exception as error:  # any error fails the test
             faults.append(error)
 
     for _ in range(5):
@@ -169,7 +169,7 @@ def test_two_workers_that_settle_the_same_endpoints_do_not_deadlock(endpoint: En
 
 
 def test_endpoints_are_locked_in_the_order_of_their_ids(transactional_db: None) -> None:
-    """The rows are stored in reverse order, so a scan of the table would lock the first id last."""
+    """The rows are stored in reverse order, so a table scan would lock the lowest id last."""
     first, *others = ids = sorted(new_id() for _ in range(6))
     works = [under_way(EndpointFactory(pk=pk)) for pk in reversed(ids)]
     with transaction.atomic():
@@ -225,7 +225,7 @@ def test_many_locked_rows_delay_the_others_no_longer_than_one(
         began = time.monotonic()
         threads = [in_a_thread(schedule.settle, work, TAKEN) for work in works]
         wait_until(lambda: Delivery.objects.get(pk=free).state == "SUCCESS")
-        assert time.monotonic() - began < 5  # waiting for each of 39 rows in turn would take 12 s
+        assert time.monotonic() - began < 5  # 39 consecutive waits would take 12 s
         assert not Delivery.objects.filter(pk__in=locked, state="SUCCESS").exists()
     for thread in threads:
         thread.join()

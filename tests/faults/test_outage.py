@@ -1,4 +1,4 @@
-"""PostgreSQL stops or hangs, and comes back. These tests start their own PostgreSQL server."""
+"""PostgreSQL stops or hangs, and later recovers. The tests start their own server."""
 
 import json
 import os
@@ -25,14 +25,14 @@ pytestmark = [
     pytest.mark.proves("Response envelope"),
 ]
 
-AT_ONCE = 40  # concurrent requests, far more than there are connections in the pool
-GIVEN_UP = 2.0  # seconds within which a request must get a response
-PROBED = 1.0  # seconds within which /readyz must report the outage
+AT_ONCE = 40  # number of concurrent requests; far exceeds the size of the connection pool
+GIVEN_UP = 2.0  # maximum response time of a request, in seconds
+PROBED = 1.0  # maximum time until /readyz reports the outage, in seconds
 PATH = "/api/v1/chatbots"
 
 
 class Took(NamedTuple):
-    """A response, and the seconds that it took."""
+    """A response, and how many seconds it took."""
 
     response: requests.Response
     seconds: float
@@ -57,7 +57,7 @@ class Service(NamedTuple):
             return list(threads.map(lambda _: self.get(), range(AT_ONCE)))
 
     def backends(self) -> list[int]:
-        """List the child processes of PostgreSQL, which include one for each connection."""
+        """Return the ids of PostgreSQL's child processes. Each connection has one."""
         server = str(self.postgres.running.pid)
         told = subprocess.run(
             ["ps", "-o", "pid=", "--ppid", server], capture_output=True, check=True
@@ -67,15 +67,15 @@ class Service(NamedTuple):
     def halt(self) -> None:
         """Halt PostgreSQL's processes.
 
-        The main process is halted first. If it were still running, it would reap a child that exits
-        in the meantime, and signaling that child would fail.
+        The main process is halted first, because it reaps children that exit. Signaling a child
+        that has been reaped would fail.
         """
         self.postgres.running.send_signal(signal.SIGSTOP)
         for process in self.backends():
             os.kill(process, signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Resume PostgreSQL's child processes, and then the main process."""
+        """Resume PostgreSQL's child processes first and then its main process."""
         for process in self.backends():
             os.kill(process, signal.SIGCONT)
         self.postgres.running.send_signal(signal.SIGCONT)
@@ -170,7 +170,7 @@ def test_a_command_that_starts_during_an_outage_fails_with_the_reason(service: S
 
 @contextmanager
 def slow_keys(session: psycopg.Connection[Any]) -> Iterator[None]:
-    """Make the next request wait ten seconds in the database, while it records the key's use."""
+    """Make the database take ten seconds to record the API key's next use."""
     session.execute("UPDATE accounts_apikey SET last_used_at = NULL")
     session.execute(
         "CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql"

@@ -1,8 +1,8 @@
 """Exactly one reply is stored, even if a web process stops, halts or loses its database.
 
 The failures happen during a model call. A reply is owed from the moment the visitor's message is
-stored. If the web process cannot store the reply, either a worker takes over, or another web
-process does when it receives the same request again.
+stored. If the web process cannot store the reply, a worker generates it. If the client repeats the
+request first, the web process that receives the repeated request generates the reply.
 """
 
 import signal
@@ -38,12 +38,12 @@ from webhooks.models import Delivery
 pytestmark = pytest.mark.proves("Threads and messages")
 
 FALLBACK = "Please ask again later."
-SECONDS = 20.0  # seconds within which a worker must store the reply, even on a busy machine
+SECONDS = 20.0  # maximum time until a worker stores the reply, even on a busy machine
 
 
 @pytest.fixture
 def model() -> Iterator[HeldModel]:
-    """A model that withholds its first reply until `ready` is set. Later replies are immediate."""
+    """A model that delays its first reply until `ready` is set, and sends later replies at once."""
     with HeldModel("First.", saying("Second."), patience=PATIENCE) as server:
         yield server
 
@@ -79,7 +79,7 @@ def caller(thread: Thread) -> Iterator[Caller]:
 
 
 def replies() -> list[str]:
-    """Assert that there is one event per message, and return the texts of all replies."""
+    """Return the texts of all replies, and assert that there is one event per message."""
     rows = Message.objects.filter(message_type=MessageType.AI_MESSAGE)
     said = list(rows.values_list("content", flat=True))
     assert Delivery.objects.count() == Message.objects.count()
@@ -115,12 +115,12 @@ def test_a_worker_generates_the_reply_of_a_killed_web_process(
 def test_a_web_process_that_is_asked_to_stop_finishes_its_sends(
     caller: Caller, model: HeldModel
 ) -> None:
-    # Only one process, because a second one could still be starting and miss the signal.
+    # Start only one process. A second one could still be starting and miss the signal.
     with Web(WEB_WORKERS="1") as web:
         sent = caller.send(web)
         wait_until(lambda: model.arrivals, told=web.said)
         web.signal(signal.SIGTERM)
-        wait_until(lambda: not web.answers(), told=web.said)  # it no longer accepts connections
+        wait_until(lambda: not web.answers(), told=web.said)  # no longer accepts connections
         model.ready.set()
         assert sent.result(PATIENCE).json()["data"]["messages"][1]["content"] == "First."
         assert web.wait() == 0
@@ -131,7 +131,7 @@ def test_a_web_process_that_is_asked_to_stop_finishes_its_sends(
 def lapse() -> None:
     """Make every lease expire now.
 
-    A halted process cannot renew its lease, so the lease would expire anyway, but only later.
+    This saves time: the lease of a halted process would expire anyway, but only later.
     """
     past = timezone.now() - timedelta(seconds=1)
     StoredAnswer.objects.update(claimed_until=past)
@@ -164,7 +164,7 @@ def test_a_halted_process_returns_the_reply_of_the_web_process_that_took_over(
             again.result(PATIENCE)
         halted.signal_all(signal.SIGCONT)
         if not ended:
-            time.sleep(0.5)  # lets the resumed process find that it has lost its lease
+            time.sleep(0.5)  # time for the resumed process to notice that it lost its lease
             assert not first.done()
             assert OwedReply.objects.filter(claimed_until__gt=timezone.now()).exists()
             second.set()

@@ -1,4 +1,4 @@
-"""PostgreSQL refuses writes for a while, as a standby does, or a server whose disk is full."""
+"""PostgreSQL refuses writes for a while, like a standby or a server whose disk is full."""
 
 import threading
 import time
@@ -43,7 +43,7 @@ def ground() -> Iterator[Ground]:
 
 
 def tell(ground: Ground, *statements: str) -> None:
-    """Run statements in a session that may write."""
+    """Run statements in a session that is allowed to write."""
     assert ground.postgres
     with psycopg.connect(ground.postgres.url, autocommit=True) as session:
         session.execute("SET default_transaction_read_only = off")
@@ -52,21 +52,21 @@ def tell(ground: Ground, *statements: str) -> None:
 
 
 def fail_over(ground: Ground) -> None:
-    """End all sessions. The server that the processes connect to afterwards accepts no writes."""
+    """End all sessions and make new ones read-only, as a failover to a standby does."""
     database = "ALTER DATABASE soak SET default_transaction_read_only = on"
     tell(ground, database, END_ALL)
 
 
 def promote(ground: Ground) -> None:
-    """Make new sessions writable. Sessions that began on the standby stay as they are."""
+    """Make new sessions writable, as a promotion does. Existing sessions stay read-only."""
     tell(ground, "ALTER DATABASE soak RESET default_transaction_read_only")
 
 
 def refuse_writes(ground: Ground) -> None:
-    """Refuse writes in all sessions, as some cloud providers do when a disk is almost full."""
+    """Make all sessions read-only, as some cloud providers do when a disk is almost full."""
     server = "ALTER SYSTEM SET default_transaction_read_only = on"
     tell(ground, server, "SELECT pg_reload_conf()")
-    # The server tells its running sessions about the change before it accepts a new session.
+    # The server signals all existing sessions before it starts the first read-only session.
     wait_until(lambda: new_sessions_are_read_only(ground))
 
 
@@ -86,7 +86,10 @@ def accept_writes(ground: Ground) -> None:
 
 
 def fill_disk(ground: Ground) -> None:
-    """Make every write of rows fail as on a full disk, where only some of them would fail."""
+    """Make every write fail with the error of a full disk.
+
+    If the disk were really full, some writes would succeed.
+    """
     tell(ground, DISK_IS_FULL, ON_EVERY_TABLE)
 
 

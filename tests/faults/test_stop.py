@@ -17,9 +17,9 @@ from tests.servers.receiver import Receiver
 from webhooks.models import Attempt, Delivery, Endpoint
 
 pytestmark = pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no server")
-STOPPED_WITHIN = 40.0  # seconds; the default LLM_TIMEOUT + 10 s, as docs/deployment.md says
-ATTEMPTS = 40  # number of connection attempts; far more than a pool makes before it gives up
-NOTICED = 3.0  # seconds within which a process notices a signal, even on a busy machine
+STOPPED_WITHIN = 40.0  # seconds; 10 more than the default LLM_TIMEOUT (see docs/deployment.md)
+ATTEMPTS = 40  # number of connection attempts; a pool gives up after far fewer
+NOTICED = 3.0  # maximum seconds until a process notices a signal, even on a busy machine
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_a_worker_never_stops_trying_to_connect(
 ) -> None:
     """The worker must keep asking its connection pool for a connection.
 
-    After a while, the pool gives up, and connects again only when it is asked to.
+    After some failed attempts, the pool stops connecting until it is asked for a connection again.
     """
     with worker_through(proxy, DJANGO_SETTINGS_MODULE="tests.servers.settings") as worker:
         wait_until(lambda: "is ready" in worker.said(), told=worker.said)

@@ -1,4 +1,4 @@
-"""Messages that wait for a slow model block no other request and hold no database connection."""
+"""A message that waits for a slow model blocks no request and holds no database connection."""
 
 import threading
 import time
@@ -23,9 +23,9 @@ from tests.servers.processes import Web, wait_until
 
 pytestmark = [pytest.mark.proves("Threads and messages"), pytest.mark.django_db(transaction=True)]
 
-WAITING = 60  # concurrent sends that wait for the model
-LONG = 300  # seconds that a model hangs
-SOON = 60  # seconds that a request without a model call may take, even on a busy machine
+WAITING = 60  # number of messages that wait for the model at the same time
+LONG = 300  # how long the model hangs, in seconds
+SOON = 60  # timeout in seconds for requests that call no model; allows for a busy machine
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def thread(chatbot: Chatbot, model: HeldModel) -> Thread:
 
 
 def open_connections() -> int:
-    """Count the connections to the test database, except our own."""
+    """Count the connections to the test database, not including our own."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity"
@@ -85,8 +85,8 @@ def test_reads_do_not_queue_behind_waiting_sends(api: Api, thread: Thread, model
 def soon(request: Callable[[], requests.Response]) -> requests.Response:
     """Send a request, and repeat it if it times out.
 
-    For a while after a slow request, the thread that takes requests leaves all of them to other
-    threads. In this test, the only other thread is busy.
+    The thread that takes requests normally answers them itself. For a while after a slow request,
+    this thread passes all requests to other threads. In this test, the only other thread is busy.
     """
     for _ in range(2):
         with suppress(requests.Timeout):
@@ -115,13 +115,13 @@ def test_embedded_reads_and_changes_do_not_wait_for_a_thread_that_a_send_occupie
         assert senders.join() == [200]
 
 
-SENDS = 200  # concurrent sends, four for each thread of the process
+SENDS = 200  # number of messages sent at the same time, four times WEB_THREADS
 ONE = {"WEB_WORKERS": "1", "WEB_THREADS": "50", "RATE_LIMIT_IP": "off", "RATE_LIMIT_USER": "off"}
-PLACES = 20  # concurrent replies that one account may wait for, with 50 threads
+PLACES = 20  # maximum number of an account's replies in flight if WEB_THREADS is 50
 
 
 class Senders:
-    """Concurrent threads that send one message each, and collect the responses."""
+    """Sends messages at the same time, each in its own thread, and collects the responses."""
 
     def __init__(self, address: str, api: Api, count: int, **headers: str) -> None:
         self.answers: list[requests.Response] = []
@@ -165,7 +165,7 @@ def test_a_hanging_model_uses_up_only_the_places_of_its_own_account(
         asked = requests.post(
             f"{chatting}/{escalated.pk}/message", json={"content": "?"}, headers=known, timeout=SOON
         )
-        assert asked.status_code == 200  # this request calls no model
+        assert asked.status_code == 200  # without calling a model
         refusal = senders.answers[0]
         stored = Message.objects.filter(thread=thread).count()
         used = Usage.objects.get().messages

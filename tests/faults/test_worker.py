@@ -1,4 +1,4 @@
-"""Killed, halted and stopped workers lose no delivery, and no delivery's state goes backward."""
+"""If workers are killed, halted or stopped, no delivery is lost or returns to an earlier state."""
 
 import resource
 import signal
@@ -27,9 +27,9 @@ from webhooks.models import Attempt, Delivery, Endpoint
 
 pytestmark = pytest.mark.proves("Delivery rules")
 OK, SLOW, BROKEN = answer(), answer(delay=1.0), answer(503)
-LATE = 10.0  # seconds by which an attempt may be late on a machine under load
-DEATHS = 3  # how many workers are killed
-# How a worker logs a shortage of file descriptors: for a connection to the receiver, or to SQLite
+LATE = 10.0  # maximum delay of an attempt, in seconds; allows for a busy machine
+DEATHS = 3  # number of workers that are killed
+# A worker logs one of these if it has no file descriptor left to call the receiver or open SQLite
 SHORTAGE = ("attempts are delayed", "unable to open database file")
 
 
@@ -70,7 +70,7 @@ def test_the_four_attempts_arrive_on_time_with_the_same_bytes(
 def test_a_worker_killed_at_any_point_loses_nothing(
     receiver: Receiver, endpoint: Endpoint, settings: Any, point: str, arrivals: int
 ) -> None:
-    """The next worker resumes the delivery at once, or leaves it unchanged if it is finished."""
+    """The next worker immediately resumes an unfinished delivery, and ignores a finished one."""
     settings.WEBHOOK_TIMEOUT = 600.0  # no lease expires during the test
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
     with Worker(crash_point=point) as doomed:
@@ -93,7 +93,7 @@ def test_a_worker_killed_at_any_point_loses_nothing(
 def test_a_worker_killed_between_two_attempts_does_not_hasten_the_next_one(
     receiver: Receiver, endpoint: Endpoint, settings: Any
 ) -> None:
-    settings.WEBHOOK_RETRY_DELAYS = (8.0, 0.4, 0.6)  # the first is longer than a worker's startup
+    settings.WEBHOOK_RETRY_DELAYS = (8.0, 0.4, 0.6)  # 8 s is enough for a worker to start
     receiver.on("/hook", BROKEN, OK)
     delivery = DeliveryFactory(chatbot=endpoint.chatbot)
     with Worker(crash_point="after-settle") as doomed:
@@ -181,7 +181,7 @@ def test_a_halted_worker_that_resumes_does_not_change_what_was_taken_over(
     with Worker() as zombie:
         receiver.wait_for(1)
         zombie.signal(signal.SIGSTOP)
-        # as if the lease of 30 seconds had expired
+        # Make the 30-second lease expire now.
         Delivery.objects.update(claimed_until=Delivery.objects.get().created_at)
         with Worker() as worker:
             wait_until(have_ended(1), told=worker.said)
@@ -244,7 +244,7 @@ def test_a_second_worker_on_one_machine_is_rejected(receiver: Receiver, endpoint
         wait_until(have_ended(1), told=worker.said)
         with Worker(state_dir=worker.state_dir) as second:
             assert second.wait() == 1
-            assert "a worker is already running on" in second.said()
+            assert "another worker is already using" in second.said()
         DeliveryFactory(chatbot=endpoint.chatbot)
         wait_until(have_ended(2), told=worker.said)
 

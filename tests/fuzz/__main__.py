@@ -1,7 +1,7 @@
 """Fuzz the service: `python -m tests.fuzz [--requests 20000] [--seed N]`.
 
-The service uses a new database on the servers that TEST_DATABASE_URL and TEST_REDIS_URL name or, if
-neither is set, the embedded default with a new SQLite file.
+The service uses a new database on the servers at TEST_DATABASE_URL and TEST_REDIS_URL. If neither
+is set, it uses the embedded default with a new SQLite file.
 """
 
 # ruff: noqa: E402, I001, T201 - the environment is set before Django reads it; this command prints
@@ -25,7 +25,7 @@ from tests.fuzz.fuzzer import fuzz
 
 
 def main() -> int:
-    """Run the fuzzer, and print a summary. Returns 1 if a fault was found."""
+    """Run the fuzzer, print a summary, and return 1 if it found a fault, or else 0."""
     parser = argparse.ArgumentParser(description="Send hostile requests to every operation.")
     parser.add_argument("--requests", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))

@@ -1,4 +1,4 @@
-"""Send every operation hostile requests, generated from a seed, and check the responses."""
+"""Send hostile requests, generated from a seed, to every operation, and check the responses."""
 
 import email
 import http.client
@@ -23,7 +23,7 @@ from tests.servers.processes import Web, Worker
 from tests.servers.trickling import Trickling
 
 STATUSES = {200, 400, 401, 403, 404, 405, 429}
-SLOWEST = 5.0  # seconds that a response may take
+SLOWEST = 5.0  # maximum response time in seconds
 MOST_FAULTS = 20
 WORDS = [
     *("", " ", "x", "é" * 40, "x" * 256, "y" * 70_000, "\0", "\u202e", "💥" * 60, "a\nb\r\n"),
@@ -34,7 +34,7 @@ VALUES = [
     *(None, True, False, 0, -1, 1, 101, 2**31, 2**63, -(2**63) - 1, 10**400, 0.5, 1e308, -0.0),
     *([], {}, [[]], [None], [{}], {"": ""}, {"a": {"b": ["c"]}}, ["x"] * 2_000),
 ]
-# Characters that end a line or a header in some software, and terminal escapes
+# Terminal escapes, and characters that some software treats as the end of a line or a header
 CONTROLS = [
     *(
         "\r\nBcc: eve@example.com\r\n\r\n",
@@ -96,7 +96,7 @@ def examples() -> dict[str, dict[str, Any]]:
 
 
 def shape(path: str) -> str:
-    """Return a path with empty placeholders, such as `/threads/{}`."""
+    """Return a path with its parameters replaced by `{}`, such as `/threads/{}`."""
     return re.sub(r"\{\w+\}", "{}", path)
 
 
@@ -113,14 +113,14 @@ class Sent(NamedTuple):
 
 
 class Fuzzer:
-    """Sends requests to a running service, as a caller who owns rows of every kind."""
+    """Sends requests to a running service on behalf of a caller who has rows of every kind."""
 
     def __init__(self, *, port: int, key: str, chatbot: Chatbot, seed: int) -> None:
         self.dice = random.Random(seed)
         self.port, self.key, self.chatbot = port, key, chatbot
         self.ids = ids_of(chatbot)
         self.statuses: Counter[int] = Counter()
-        self.reached: Counter[str] = Counter()  # operations that responded with 200
+        self.reached: Counter[str] = Counter()  # number of 200 responses for each operation
         self.faults: list[tuple[str, Sent | None]] = []
         self.slowest = 0.0  # seconds
 
@@ -134,7 +134,7 @@ class Fuzzer:
         return self.dice.choice(WORDS if self.chance(0.5) else VALUES)
 
     def body(self, operation: Operation) -> bytes:
-        """Draw a body: a valid one with some values replaced, or one from `spoiled` or RAW."""
+        """Draw a body: one of RAW, one from `spoiled`, or a valid one with some values replaced."""
         if self.chance(0.15):
             return self.dice.choice(RAW)
         if operation.body and self.chance(0.2):
@@ -146,9 +146,9 @@ class Fuzzer:
         return json.dumps(body).encode() if body or operation.method != "GET" else b""
 
     def spoiled(self, operation: Operation) -> dict[str, Any]:
-        """Draw a valid body with the example's text fields, and spoil some of its text fields.
+        """Draw a valid body, and append control characters to some of its text fields.
 
-        A field is spoiled by appending control characters. Ids are not spoiled.
+        The body includes the text fields of the documented example. Ids are not changed.
         """
         valid = {name: filled(value, self.ids) for name, value in operation.body.items()}
         known = EXAMPLES[f"{operation.method} /api{shape(operation.path)}"] | valid
@@ -160,7 +160,7 @@ class Fuzzer:
         return valid | texts
 
     def path(self, operation: Operation) -> str:
-        """Draw a path for an operation, sometimes with a wrong id, a wrong ending or a query."""
+        """Draw a path for an operation, sometimes with a bad id, a bad suffix or a query string."""
         ids = dict(self.ids)
         if self.chance(0.15):
             ids[self.dice.choice(list(ids))] = quote(self.dice.choice(IDS), safe="%")
@@ -170,7 +170,7 @@ class Fuzzer:
         return f"{path}?{self.dice.choice(QUERIES)}" if self.chance(0.3) else path
 
     def headers(self) -> dict[str, str]:
-        """Draw headers, mostly valid ones."""
+        """Draw headers, most of which are valid."""
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         if self.chance(0.04):
             wrong = ["", "Bearer", f"Bearer {self.key}x", "Basic eDp5", "\xff" * 100]
@@ -190,11 +190,11 @@ class Fuzzer:
         return Sent(method, self.path(operation), self.headers(), self.body(operation))
 
     def run(self, count: int) -> None:
-        """Send this many requests to the operations in turn. Stops at MOST_FAULTS faults."""
+        """Send requests to all operations in turn, and stop after MOST_FAULTS faults."""
         for number in range(count):
             if len(self.faults) >= MOST_FAULTS:
                 return
-            if number % 100 == 0:  # restores what earlier requests may have switched off
+            if number % 100 == 0:  # restore settings that earlier requests changed
                 Chatbot.objects.filter(pk=self.chatbot.pk).update(is_active=True)
                 LeadSettings.objects.update_or_create(chatbot=self.chatbot, defaults=TOLD)
             operation = OPERATIONS[number % len(OPERATIONS)]
@@ -226,7 +226,7 @@ class Fuzzer:
 
 
 def judged(status: int, text: bytes, *, headless: bool) -> str | None:
-    """Return what is wrong with a response, or None."""
+    """Return what is wrong with a response, or None if it is correct."""
     if status not in STATUSES:
         return f"status {status}"
     if headless:
@@ -252,9 +252,9 @@ HEADERS = {
 def fuzz(chatbot: Chatbot, *, count: int, seed: int) -> Fuzzer:
     """Send hostile requests to a running service while slow clients send bodies byte by byte.
 
-    Returns the fuzzer with all faults found. Besides wrong responses, these count as faults: an
-    email to another tenant that does not arrive, an email with an injected or missing header, and
-    a log line that a caller forged.
+    Return the fuzzer, which has collected all faults. The faults include an undelivered email to
+    another tenant, an email with an injected header or without a required one, and a forged log
+    line.
     """
     key = caller(chatbot.account.owner).key or ""
     path = f"/api/v1/chatbots/chatbot/{chatbot.pk}/conversation-starters"
@@ -279,10 +279,7 @@ def fuzz(chatbot: Chatbot, *, count: int, seed: int) -> Fuzzer:
 
 
 def capture_lead(web: Web, chatbot: Chatbot, *, name: str, told: str = "eve@example.com") -> None:
-    """Capture a lead whose notification goes to the address `told`.
-
-    Asserts that the request succeeds.
-    """
+    """Capture a lead whose notification goes to `told`, and assert that the request succeeds."""
     settings = TOLD | {"lead_notification_email": [told]}
     LeadSettings.objects.update_or_create(chatbot=chatbot, defaults=settings)
     answer = requests.post(
@@ -305,6 +302,6 @@ def arrives(address: str, mails: MailServer) -> bool:
 
 
 def split(mail: str) -> bool:
-    """Return whether an email lacks a required header, or has one that the service never sends."""
+    """Return whether an email lacks a required header or has an unexpected one."""
     names = {name.lower() for name in email.message_from_string(mail)}
     return bool(names - HEADERS) or not {"subject", "from", "to", "date"} <= names

@@ -1,4 +1,4 @@
-"""Send a thousand hostile requests, drawn with a fixed seed. `make fuzz` uses a random one."""
+"""Send a thousand hostile requests, drawn with a fixed seed. `make fuzz` uses a random seed."""
 
 import pytest
 

@@ -1,8 +1,8 @@
-"""Each alert fires when its fault occurs in a real service, and only then.
+"""An alert fires if, and only if, its fault occurs in a real service.
 
 The metrics of a web process and a worker are scraped before and during a fault. Then promtool
-evaluates the alert rules as if the fault had continued after the last scrape. Each test lists all
-alerts that must fire, and no other alert may fire, except during an outage of the database.
+evaluates the alert rules as if the fault had continued after the last scrape. Each test lists the
+alerts that must fire. No other alerts may fire, except during a database outage.
 """
 
 import contextlib
@@ -50,7 +50,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(scope="module")
 def site(django_db_setup: None) -> Iterator[Site]:
-    needs("promtool")  # a test that is skipped halfway would leave the site without a worker
+    needs("promtool")  # skip here, because a skip during a test could leave the worker stopped
     with (
         Broker() as broker,
         Receiver(certificates.good()) as receiver,
@@ -67,7 +67,7 @@ def site(django_db_setup: None) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def other(django_db_setup: None) -> Iterator[Web]:
-    """A second web process, with SENDING off and many threads."""
+    """A second web process, which has SENDING=off and many threads."""
     with Web(WEB_WORKERS="1", WEB_THREADS="40", SENDING="off", **LIMITS) as web:
         yield web
 
@@ -129,16 +129,16 @@ def test_a_database_that_writes_slowly(site: Site, talk: Talk) -> None:
     wait_until(all_settled)
     path = f"/v0/chatbots/chatbot/{talk.chatbot.pk}/settings/general"
     GeneralSettings.objects.get_or_create(chatbot=talk.chatbot)
-    # A FAILED delivery with a due time is a manual retry. This retry becomes due while writes are
-    # slow.
+    # A FAILED delivery with a due time is a manual retry. This one becomes due while
+    # writes are slow.
     Delivery.objects.update(state="FAILED", due_at=now() + timedelta(seconds=1))
     with slow_writes():
         waiting = talk.later(lambda: talk.call("PATCH", path, {"description": "new"}))
     assert waiting.result().status_code == 200
     wait_until(all_settled)
     fired = firing(before, site.scrape())
-    # On the embedded default, ClaimsSlow does not always fire. If the worker's other work waits for
-    # the lock first, the lock is free by the time the only claim needs it, so the claim is fast.
+    # On the embedded default, ClaimsSlow does not always fire. There is only one claim. If other
+    # work has already made the worker wait for the lock, the claim itself is fast.
     if settings.EMBEDDED:
         fired.add("ClaimsSlow")
     assert fired == {"ClaimsSlow", "RequestsSlow"}
@@ -236,7 +236,7 @@ def test_an_unreachable_database(site: Site, talk: Talk) -> None:
         wait_until(lambda: site.figure("chatbots_database_up") == 0)
         during = site.scrape()
         assert talk.call("GET", path).status_code == 503
-        for _ in range(100):  # probes must not hide that all other requests fail
+        for _ in range(100):  # successful probes must not mask the failing requests
             assert requests.get(f"{site.web.address}/healthz", timeout=PATIENCE).status_code == 200
         after = site.scrape()
     wait_until(lambda: talk.call("GET", path).status_code == 200)

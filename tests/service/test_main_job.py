@@ -1,6 +1,6 @@
 """The service does its main job: bots answer, people take over, and webhooks report both.
 
-The test runs from end to end, with the processes of `make run` and a real HTTPS receiver.
+The test is end-to-end: it uses the processes of `make run` and a real HTTPS receiver.
 """
 
 import hashlib
@@ -32,16 +32,16 @@ pytestmark = [
 
 SECRET = "correct-horse-battery-staple"
 KEY = re.compile(r"cbk_\w+")
-# The seconds between attempts. CI uses 1,5,25, which is the default of WEBHOOK_RETRY_DELAYS.
+# Seconds between attempts. CI uses 1,5,25, which is the default of WEBHOOK_RETRY_DELAYS.
 DELAYS = os.environ.get("TEST_RETRY_DELAYS", "1,2,3")
-LATE = 10.0  # seconds that a retry may be late on a machine under load
+LATE = 10.0  # a retry is less than this many seconds late, even on a busy machine
 
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     with Installation(tmp_path_factory.mktemp("installation")) as made:
         made.environment["WEBHOOK_RETRY_DELAYS"] = DELAYS
-        if made.server:  # only the embedded default migrates and seeds the demo on its own
+        if made.server:  # only the embedded default sets up its own database
             made.command("migrate", "-v0")
             made.command("seed_demo", "--json")
         yield made
@@ -62,7 +62,7 @@ class Caller:
 
 
 class Staff:
-    """A signed-in member of staff, who opens pages and submits forms as a browser does."""
+    """A signed-in member of staff who opens pages and submits forms like a browser."""
 
     def __init__(self, installation: Installation, email: str, password: str) -> None:
         self.admin = f"{installation.address}/admin"
@@ -87,7 +87,7 @@ class Staff:
 
 
 def check_request(arrival: Arrival) -> dict[str, Any]:
-    """Assert that a webhook has the right method, headers and envelope. Returns the body."""
+    """Assert that a webhook has the right method, headers and envelope, and return its body."""
     digest = hmac.new(SECRET.encode(), arrival.body, hashlib.sha256).hexdigest()
     expected = {
         "Content-Type": "application/json",
@@ -104,7 +104,7 @@ def check_request(arrival: Arrival) -> dict[str, Any]:
 
 @dataclass
 class Job:
-    """What the steps of the test share: service, caller, receiver, login, bot and thread."""
+    """The service, caller, receiver, login, bot and thread that the steps of the test share."""
 
     installation: Installation
     call: Caller
@@ -124,9 +124,10 @@ class Job:
 
 
 def begin(installation: Installation, receiver: Receiver) -> Job:
-    """Start the service. Returns a Job with an API key and a login.
+    """Start the service, and return a Job with an API key and a login.
 
-    On the embedded default, the service prints the key and the login. On servers, `seed_demo` does.
+    With the embedded default, the service prints the key and the login. With PostgreSQL and Redis,
+    `seed_demo` prints them.
     """
     welcome = installation.start()
     if installation.server:  # only the embedded default prints a key
@@ -245,7 +246,7 @@ def stop_and_find_all_again(job: Job) -> None:
     assert again("GET", job.here)["thread"]["visitorEmail"] == "anna@example.com"
     path = f"{job.call.base}/v1/chatbots/my-chatbots"
     old = requests.get(path, headers=job.call.session.headers, timeout=60)
-    # A key that is printed at startup is valid until the next start. Other keys stay valid.
+    # A restart invalidates the key that the previous start printed, but no other keys.
     assert old.status_code == (401 if printed else 200)
     assert job.installation.interrupt() == 0
     assert SECRET not in job.installation.said()

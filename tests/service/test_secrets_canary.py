@@ -1,4 +1,4 @@
-"""A hundred secrets are used in every way that the service supports, and none is ever exposed."""
+"""Use a hundred secrets in every way that the service supports, and check that none leaks."""
 
 import base64
 import re
@@ -45,18 +45,18 @@ from webhooks.tasks import deliver
 pytestmark = [
     pytest.mark.proves("Authentication", "Events"),
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(300),  # three processes start, which takes time on a busy machine
+    pytest.mark.timeout(300),  # starting three processes is slow on a busy machine
 ]
 
-EACH = 25  # secrets of each of the four kinds
-WRONG, RIGHT = slice(0, 23), slice(23, EACH)  # which passwords are wrong, and which are right
-OURS = token_hex(8)  # so that tests on the same machine do not find each other's canaries
+EACH = 25  # number of secrets of each of the four kinds
+WRONG, RIGHT = slice(0, 23), slice(23, EACH)  # the wrong passwords and the right passwords
+OURS = token_hex(8)  # keeps tests on the same machine from finding each other's canaries
 SECRET = re.compile(rf"cbk_[0-9A-Za-z]{{8}}_[0-9A-Za-z]{{49}}|canary-[a-z]+-\d\d-{OURS}")
 THE_END = "all was heard"
 
 
 class Service(Web):
-    """The whole service as `make run` starts it: supervisor, web and worker, with a shared log."""
+    """The whole service, as started by `make run`: supervisor, web and worker with a shared log."""
 
     command = ("manage.py", "serve")
 
@@ -65,7 +65,7 @@ class Service(Web):
 
 
 class Sown:
-    """The secrets that this test uses, by kind."""
+    """The secrets that this test uses, grouped by kind."""
 
     def __init__(self, owner: User) -> None:
         self.api_keys = [keys.issue(owner, label=f"key {number}")[1] for number in range(EACH)]
@@ -77,7 +77,7 @@ class Sown:
         return [*self.api_keys, *self.webhooks, *self.passwords, *self.models.values()]
 
     def found_in(self, text: str) -> set[str]:
-        """Return the secrets that a string contains: plain, in hex, or in base64."""
+        """Return the secrets that a string contains in plain text, hex or base64."""
         return {found for read in (text, *decoded(text)) for found in SECRET.findall(read)} & {
             *self.all()
         }
@@ -89,7 +89,7 @@ def canary(kind: str, number: int) -> str:
 
 
 def decoded(text: str) -> Iterator[str]:
-    """Decode and yield each part of a string that may be hex or base64."""
+    """Decode and yield the parts of a string that look like hex or base64."""
     for run in re.findall(r"[0-9a-f]{40,}", text):
         yield bytes.fromhex(run[: len(run) // 2 * 2]).decode("latin-1")
     for run in re.findall(r"[0-9A-Za-z+/]{40,}", text):
@@ -99,7 +99,7 @@ def decoded(text: str) -> Iterator[str]:
 
 
 def quoting(status: int, name: str) -> Behavior:
-    """Return a behavior that echoes a header of the request, as debug pages do."""
+    """Return a behavior that echoes a header of the request, as a debug page does."""
 
     def behavior(arrival: Arrival) -> Iterator[Step]:
         said = arrival.header(name) or ""
@@ -116,7 +116,7 @@ class Talk:
         self.said: list[str] = []  # headers and bodies of all responses
 
     def call(self, method: str, path: str, key: str, **given: Any) -> int:
-        """Call the API with a key, and record the response. Returns the status."""
+        """Call the API with a key, record the response, and return its status."""
         headers = {"Authorization": f"Bearer {key}"}
         answer = requests.request(
             method, f"{self.service.address}{path}", headers=headers, timeout=30, **given
@@ -125,9 +125,9 @@ class Talk:
         return answer.status_code
 
     def converse(self, model: ModelServer, receiver: Receiver) -> None:
-        """Send a message with each API key, to a new chatbot with its own model key and webhook.
+        """For each API key, create a chatbot with a model key and a webhook, and send it a message.
 
-        Asserts that each message is accepted.
+        Each message must be accepted.
         """
         for number, key in enumerate(self.sown.api_keys):
             chatbot = ChatbotFactory(account=self.chatbot.account)
@@ -144,7 +144,7 @@ class Talk:
             assert self.call("POST", here, key, json={"content": "Hi"}) == 200
 
     def configure(self, chatbot: Chatbot, *, url: str, number: int) -> None:
-        """Configure a chatbot's webhook: number 0 in the admin, the others by a function call."""
+        """Configure a chatbot's webhook, in the admin if `number` is 0, and otherwise directly."""
         secret = self.sown.webhooks[number]
         page = webhook_page(chatbot)
         form = {"url": url, "events": ["NEW_MESSAGE"], "is_active": "on", "secret_choice": "own"}
@@ -152,15 +152,15 @@ class Talk:
         staff = signed_in(superuser())
         if number == 0:
             self.said.append(staff.post(page, form | {"url": "http://x"}).content.decode())
-            staff.post(page, form)  # only this response may show the secret
+            staff.post(page, form)  # not recorded, because this response may show the secret
             self.said.append(staff.get(page).content.decode())
         else:
             endpoints.configure(chatbot, url=url, secret=secret)
 
     def use_everything(self) -> None:
-        """Call every operation with good and bad input, and some unknown paths.
+        """Call every operation with good and bad input, and request some unknown paths.
 
-        Asserts that the first three responses of each operation have the expected statuses.
+        The first three responses of each operation must have the expected statuses.
         """
         ids = ids_of(self.chatbot)
         for number, operation in enumerate(OPERATIONS):
@@ -177,7 +177,7 @@ class Talk:
             self.call("POST", path, key, data=b"{")
 
     def sign_in(self, name: str, password: str) -> int:
-        """Sign in to the admin, and record the response. Returns the status."""
+        """Sign in to the admin, record the response, and return its status."""
         page, address = requests.Session(), f"{self.service.address}/admin/login/"
         token = page.get(address, timeout=30).cookies["csrftoken"]
         form = {"username": name, "password": password, "csrfmiddlewaretoken": token}
@@ -186,9 +186,9 @@ class Talk:
         return answer.status_code
 
     def sign_in_with_all(self) -> None:
-        """Try all wrong passwords with one email address, and each right password as a new user.
+        """Try all wrong passwords with one email address, and each right password with a new user.
 
-        Asserts that only the right passwords are accepted.
+        The right passwords must be accepted, and the wrong passwords rejected.
         """
         wrong = {self.sign_in("a@example.com", one) for one in self.sown.passwords[WRONG]}
         assert wrong == {200}
@@ -199,9 +199,9 @@ class Talk:
             assert self.sign_in(user.email, password) == 302
 
     def meet_errors(self) -> None:
-        """Call the API and sign in while the users table is missing.
+        """Call the API and try to sign in while the users table is missing.
 
-        Asserts that each response is a 500.
+        Each response must be a 500.
         """
         with away(User._meta.db_table):
             for key, password in zip(self.sown.api_keys[:3], self.sown.passwords, strict=False):
@@ -211,7 +211,7 @@ class Talk:
 
 @contextmanager
 def away(table: str) -> Iterator[None]:
-    """Rename a table while the block runs."""
+    """Rename a table within the block, so that it seems to be missing."""
     with connection.cursor() as cursor:
         cursor.execute(f"ALTER TABLE {table} RENAME TO away")
         try:
@@ -221,11 +221,11 @@ def away(table: str) -> Iterator[None]:
 
 
 def stored() -> str:
-    """Read everything that the database stores. On SQLite, this includes deleted rows."""
+    """Return everything that is stored in the database. On SQLite, this includes deleted rows."""
     if connection.vendor == "sqlite":
         path = Path(connection.settings_dict["NAME"])
         files = [str(each) for each in path.parent.glob(f"{path.name}*")]
-        # Read in another process, because closing the file would drop the locks of this process.
+        # Use another process, because closing the files would release this process's locks.
         return subprocess.run(["cat", *files], capture_output=True).stdout.decode("latin-1")
     given = connection.get_connection_params()
     url = " ".join(
@@ -236,9 +236,9 @@ def stored() -> str:
 
 
 def pages() -> str:
-    """Return the text of the admin's home page, of webhook pages, and of all lists and exports.
+    """Return the text of the admin's home page, webhook pages, lists and exports.
 
-    For each model, this includes the newest row's page and history.
+    The text also includes the change page and history page of each model's newest row.
     """
     client: Client = signed_in(superuser())
     addresses = [reverse("admin:index"), *map(webhook_page, Chatbot.objects.all()[:2])]
@@ -260,7 +260,7 @@ def webhook_page(chatbot: Chatbot) -> str:
 
 
 def command_lines() -> str:
-    """Read the arguments of all processes on this machine."""
+    """Return the command-line arguments of all processes on this machine."""
     lines = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # the process has ended
@@ -272,7 +272,7 @@ def command_lines() -> str:
 def overheard() -> Iterator[list[str]]:
     """Record every command that reaches Redis, including Celery's messages.
 
-    On the embedded default, nothing is recorded: it has no Redis, and messages stay in the worker.
+    The embedded default has no Redis and keeps messages in the worker, so nothing is recorded.
     """
     heard: list[str] = []
     if not settings.REDIS_URL:
@@ -329,7 +329,7 @@ def test_no_secret_appears_in_any_output(chatbot: Chatbot, sown: Sown) -> None:
 
 @pytest.mark.slow
 def test_a_secret_in_any_checked_place_is_found(chatbot: Chatbot, sown: Sown) -> None:
-    """Plant secrets in the checked places, encoded as they would be there, and find them."""
+    """Plant secrets in each checked place, in that place's usual encoding, and find them."""
     one = sown.all()[-1]
     assert len(sown.all()) == 100
     for ahead in ("", "x", "xy", "xyz"):
@@ -345,6 +345,6 @@ def test_a_secret_in_any_checked_place_is_found(chatbot: Chatbot, sown: Sown) ->
     awaited = {one, sown.api_keys[0]} if settings.REDIS_URL else set()
     assert sown.found_in("\n".join(heard)) == awaited
     with subprocess.Popen([sys.executable, "-c", "input()", one], stdin=subprocess.PIPE) as process:
-        # /proc shows no arguments until the process has started
+        # Until the process has started, /proc does not show the arguments.
         wait_until(lambda: sown.found_in(command_lines()) == {one})
         process.kill()

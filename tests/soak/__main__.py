@@ -1,8 +1,8 @@
 """Prove that nothing is lost: `python -m tests.soak [deliveries | replies | models] [--servers]`.
 
-Runs the service on the embedded default, and on PostgreSQL and Redis servers that the soak starts.
-Sends messages through the API while parts of the service or a model fail, and checks that no
-webhook or reply is missing.
+The soak runs the service twice: on the embedded default, and on PostgreSQL and Redis servers of its
+own. It sends messages through the API while parts of the service or a model fail, and checks that
+no webhook or reply is missing.
 """
 
 # ruff: noqa: E402, I001, T201 - the environment is set before Django reads it; this command prints
@@ -33,17 +33,19 @@ from tests.soak.ground import SERVERS, Ground, NotInTime, embedded, servers, ser
 from tests.soak.judge import judge
 from tests.soak.run import run
 
-# The default number of events or messages, and of faults, in each scenario. The model soak ends
-# when there have been enough faults, regardless of the number of messages.
+# The default number of events (or messages) and the default number of faults for each scenario. The
+# model soak sends messages until there have been enough faults, so it does not use its number of
+# messages.
 SIZES = {"deliveries": (5_000, 200), "replies": (2_000, 40), "models": (0, 500)}
 Where = Callable[[], AbstractContextManager[Ground]]
 TOO_LONG = ("faults_at", "duplicates_explained", "deliveries_with_violations")  # too long to print
 
 
 def main() -> int:
-    """Run the soak, and write the report.
+    """Run the soak, write the report, and return the exit code.
 
-    Returns 1 if a rule was broken, and 2 if the soak could not start or did not end in time.
+    The code is 1 if a rule was broken, 2 if the soak could not start or did not end in time, and 0
+    otherwise.
     """
     options = parse()
     grounds: list[Where] = []
@@ -95,7 +97,7 @@ def parse() -> argparse.Namespace:
 
 
 def soak_deliveries(where: Where, options: Any) -> dict[str, Any]:
-    """Run the delivery soak on an installation, and print a short form of the report."""
+    """Run the delivery soak on an installation, and print a summary of the report."""
     with where() as ground:
         print(f"{ground.name}, seed {options.seed}", flush=True)
         kinds = faults.kinds_of(ground, count=options.faults, seed=options.seed)
@@ -110,7 +112,7 @@ def soak_deliveries(where: Where, options: Any) -> dict[str, Any]:
 
 
 def keep_logs(ground: Ground, beside: Path) -> None:
-    """Copy the logs of the service's processes to files beside the report."""
+    """Copy the logs of the service's processes to files next to the report."""
     for number, process in enumerate(ground.processes):
         kept = beside.with_name(f"{beside.stem}-{ground.name.split()[-1]}-{number}.log")
         kept.parent.mkdir(parents=True, exist_ok=True)

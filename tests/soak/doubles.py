@@ -1,4 +1,4 @@
-"""Simulate a broker that delivers tasks twice, by publishing a task for each current claim."""
+"""Simulate a broker that delivers tasks twice, by publishing extra tasks for current claims."""
 
 import time
 from contextlib import suppress
@@ -10,20 +10,20 @@ from tests.soak.ledger import Ledger
 from tests.soak.postgres import NAME
 from webhooks.tasks import deliver
 
-# Deliveries whose attempt has begun are left out. Their claims have been replaced by new ones,
-# which the service never passes to a task.
+# This query leaves out deliveries whose attempt has begun, because beginning an attempt replaces
+# the claim with a new one that the service never passes to a task.
 CLAIMED = """SELECT d.claim, d.id FROM webhooks_delivery d WHERE d.claim IS NOT NULL
 AND NOT EXISTS (
     SELECT 1 FROM webhooks_attempt a WHERE a.delivery_id = d.id AND a.status = 'PENDING')"""
 
 
 def publish(ledger: Ledger, broker: str, seconds: float) -> None:
-    """Publish tasks for all current claims, again and again, for this many seconds."""
+    """Repeatedly publish tasks for all current claims until `seconds` seconds have passed."""
     options = {"transport_options": {"global_keyprefix": f"{NAME}:"}}
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         with (
-            suppress(psycopg.Error, OperationalError),  # another fault may stop either server
+            suppress(psycopg.Error, OperationalError),  # another fault may have stopped a server
             deliver.app.connection_for_write(broker, **options) as connection,
         ):
             for ids in ledger.rows(CLAIMED):

@@ -1,8 +1,9 @@
-"""The faults of a soak: their kinds, how they are drawn, and the threads that cause them.
+"""Draw the faults of a soak from a seed, and cause them in threads.
 
-Each fault is due once a certain number of events has been committed, so that a seed gives the same
-faults on fast and slow machines. Each component that fails has its own lane, which is a thread. So
-the faults of one component happen one after another, but two components may fail at the same time.
+A fault is due once a certain number of events has been committed, so a given seed produces
+the same faults on fast and slow machines. Each component that fails has its own thread, called a
+lane. Therefore, the faults of one component happen one after another, but two components may fail
+at the same time.
 """
 
 import random
@@ -23,7 +24,9 @@ from tests.soak.listener import Listener
 POINTS = ("after-claim", "attempt-begun", "after-answer", "before-settle-commit")
 CRASHES = {f"worker dies at {point}": point for point in POINTS}
 KILLED, HALTED, PAST_LEASE = "worker killed", "worker halted", "worker halted past its lease"
-WEIGHTS = {  # faults on every installation, with relative frequencies; quick ones are more frequent
+# The kinds of faults that every installation has, with their relative frequencies. Faults that are
+# over quickly are more frequent.
+WEIGHTS = {
     KILLED: 6,
     HALTED: 4,
     "worker stopped": 1,
@@ -43,23 +46,24 @@ OF_SERVERS = {
     "postgres crashed": 5,
 }
 AWAY, AWAY_FOR = "redis away", 75.0  # a long outage of Redis, and its duration in seconds
-CUTS = {KILLED, PAST_LEASE, "postgres crashed", *CRASHES}  # these may interrupt an attempt
+CUTS = {KILLED, PAST_LEASE, "postgres crashed", *CRASHES}  # faults that can interrupt an attempt
 DEATHS = {KILLED, *CRASHES}
-# These may delay work
+# Faults that can delay work
 STOPS = {*CUTS, HALTED, "worker stopped", "redis killed", "redis restarted", AWAY}
-STOPPED_WITHIN = 60.0  # seconds that a process may take to stop
-# A worker kills itself at a crash point, after an SQL statement or its commit (see
-# tests/servers/crash.py). If it does not reach the point within this many seconds, it is killed.
+STOPPED_WITHIN = 60.0  # maximum time for a process to stop, in seconds
+# Maximum time in seconds for a worker to reach the crash point where it kills itself (see
+# tests/servers/crash.py). If a worker takes longer, the soak kills it.
 REACHED_WITHIN = 60.0
 
 
 @dataclass
 class Fault:
-    """One fault. `size`, in the range [0, 1), scales the fault's duration or amount.
+    """One fault, whose duration or amount is scaled by `size`, a number in the range [0, 1).
 
-    The fault is due when `moment` events have been committed. The other times are seconds since
-    1970. The exact time of a death is not known, but it lies between `began` and `ended`. The lane
-    was busy from `since` until `over`, which includes the restart of a process that was stopped.
+    The fault is due once `moment` events have been committed. The last four fields are times in
+    seconds since 1970. The exact time at which a process dies is unknown, but it lies between
+    `began` and `ended`. The lane was busy from `since` until `over`, including the time to restart
+    the process.
     """
 
     number: int
@@ -77,10 +81,11 @@ class Fault:
 
 
 def kinds_of(ground: Ground, *, count: int, seed: int) -> list[str]:
-    """Draw the kinds of `count` faults: each weighted kind once, and the rest by weight.
+    """Draw the kinds of `count` faults, in random order.
 
-    Of every 100 faults, one halts a worker for longer than its lease. On servers, one of every 200
-    stops Redis for AWAY_FOR seconds.
+    If `count` is large enough, each weighted kind occurs at least once. One of every 100 faults
+    halts a worker for longer than its lease. If there is a Redis server, one of every 200 faults
+    stops it for AWAY_FOR seconds. The kinds of the remaining faults are drawn by weight.
     """
     rng = random.Random(f"{seed}/kinds")
     weights = WEIGHTS | (OF_SERVERS if ground.postgres else {})
@@ -124,7 +129,7 @@ class Lane(threading.Thread):
                 fault.over = time.time()
                 fault.ended = fault.ended or fault.over
                 self.done += 1
-        except Exception:  # the soak has to report any error that stops it
+        except Exception:  # the soak reports any error
             self.error = traceback.format_exc()
 
     @property
@@ -142,7 +147,7 @@ def lanes_of(
 
 
 class Faults:
-    """Causes faults. A thread must hold a process's lock to start or stop the process."""
+    """Causes faults. To start or stop a process, a thread must hold the process's lock."""
 
     def __init__(self, ground: Ground, listener: Listener) -> None:
         self.ground, self.listener = ground, listener
@@ -221,7 +226,7 @@ def stop(worker: Worker) -> None:
 def halt(worker: Worker, fault: Fault) -> None:
     """Halt a worker for 0.1 to 4.5 s, or for longer than an attempt's lease (PAST_LEASE).
 
-    If the halt lasts more than 3 s, the claims of deliveries whose attempts have not begun expire.
+    A delivery's claim expires after 3 s if its attempt has not begun.
     """
     seconds = fault.scaled(0.1, 4.5)
     if fault.kind == PAST_LEASE:
@@ -232,9 +237,9 @@ def halt(worker: Worker, fault: Fault) -> None:
 
 
 def crash(worker: Worker, point: str, fault: Fault) -> None:
-    """Run a worker until it passes a crash point for the nth time, and kills itself.
+    """Run a worker that kills itself when it reaches a crash point for the nth time.
 
-    The fault's size determines n, which ranges from 1 to 12.
+    The fault's size determines n, which is between 1 and 12.
     """
     ordinary, passing = worker.environment, round(fault.scaled(1, 12))
     worker.environment = ordinary | {"TEST_CRASH_POINT": f"{point}:{passing}"}
@@ -244,17 +249,17 @@ def crash(worker: Worker, point: str, fault: Fault) -> None:
         if time.monotonic() > deadline:
             fault.kind = KILLED
             worker.kill()
-        elif code is not None:  # the worker started while its database was down, and exited
+        elif code is not None:  # it exited because its database was down when it started
             worker.start()
         time.sleep(0.01)
     worker.environment = ordinary
 
 
 def look(worker: Worker, fault: Fault) -> int | None:
-    """Return a worker's exit code, or None while it runs.
+    """Return a worker's exit code, or None if it is still running.
 
-    Each call also updates the fault's `began` and `ended`. After an exit, these are the time when
-    the worker was last seen running, and the time when it was first seen to have exited.
+    This also updates the fault's `began` and `ended`. Once the worker has exited, `began` is when
+    it was last seen running, and `ended` is when its exit was noticed.
     """
     assert worker.running
     fault.began, began = time.time(), fault.ended or fault.began

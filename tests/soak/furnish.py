@@ -1,11 +1,12 @@
-"""Prepare a new installation from its environment: `python -m tests.soak.furnish URL …`.
+"""Prepare a new installation with test data: `python -m tests.soak.furnish URL …`.
 
-Creates the tables, and for each URL a chatbot with an endpoint. Each account has at most two of the
-chatbots, and one API key works for all accounts. A trigger records each delivery that leaves
-SUCCESS. Prints `{"key": …, "chatbots": […]}`.
+The environment variables determine the installation. Create the tables, and then create a chatbot
+with an endpoint for each URL. Each account has at most two chatbots, and one API key works for all
+accounts. A trigger records each delivery whose state changes from SUCCESS to another state. Print
+`{"key": …, "chatbots": […]}`.
 """
 
-# ruff: noqa: E402, T201 - Django is set up before its models are imported; this command prints
+# ruff: noqa: E402, T201 - Django is set up before models are imported; this command prints JSON
 
 import json
 import sys
@@ -21,7 +22,7 @@ from accounts.services import api_key
 from tests.factories.accounts import AccountFactory, PlanFactory, UserFactory
 from tests.factories.webhooks import EndpointFactory
 
-MANY = 1_000_000  # messages or replies per minute, more than the soak sends
+MANY = 1_000_000  # limit on messages and replies per minute; the soak never reaches it
 NOTE = "CREATE TABLE soak_regression (delivery_id text, state text)"
 SQLITE = [
     """CREATE TRIGGER soak_success AFTER UPDATE OF state ON webhooks_delivery

@@ -1,4 +1,4 @@
-"""The installation that a soak test runs on. Its processes can be killed."""
+"""Set up an installation for a soak test, with processes that the test can kill."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ from tests.soak.ledger import Ledger
 from tests.soak.postgres import Postgres
 
 SLOTS = 32
-TIMEOUT, DELAYS = 2.0, (0.5, 1.0, 2.0)  # seconds; the defaults are 10 and (1, 5, 25)
+TIMEOUT, DELAYS = 2.0, (0.5, 1.0, 2.0)  # in seconds; the service's defaults are 10 and (1, 5, 25)
 EMBEDDED, SERVERS = "the embedded default", "PostgreSQL and Redis"
 SETTINGS = {
     "RATE_LIMIT_IP": "off",
@@ -53,7 +53,7 @@ class Ground:
         return [self.web, *self.workers]
 
     def wait(self, fact: Callable[[], Any], what: str, *, deadline: float) -> None:
-        """Wait for a function to return a true value. Raises NotInTime at the deadline.
+        """Wait until a function returns a true value, or raise NotInTime at the deadline.
 
         The deadline is a time on the monotonic clock.
         """
@@ -67,14 +67,17 @@ class Ground:
     def run(self, *words: str) -> Any:  # Any: JSON
         """Run a command in the installation's environment, and return its parsed JSON output.
 
-        Asserts that the command succeeds.
+        The command must succeed.
         """
         done = run_to_end(*words, environment=self.web.environment, timeout=120)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
     def gaps(self) -> list[str]:
-        """Run verify_ledger. All processes must have stopped. Returns a line per kind of gap."""
+        """Run verify_ledger, and return one line for each kind of gap that it found.
+
+        All processes must have stopped.
+        """
         done = run_to_end(
             *("manage.py", "verify_ledger", "--json", "--grace", "0"),
             environment=self.web.environment,
@@ -85,7 +88,7 @@ class Ground:
         return [f"{kind}: {found}" for kind, found in kinds.items() if found["count"]]
 
     def versions(self) -> dict[str, str]:
-        """Return the versions of the database and of Redis."""
+        """Return the versions of the database and, if it is used, of Redis."""
         if not self.broker:
             return {"sqlite": sqlite3.sqlite_version}
         with redis.Redis.from_url(self.broker.url) as server:
@@ -94,7 +97,7 @@ class Ground:
         return {"postgresql": database, "redis-server": broker}
 
     def furnish(self, urls: Sequence[str]) -> Any:  # Any: JSON
-        """Create the tables, and an endpoint for each URL. Returns what furnish.py prints."""
+        """Run furnish.py to create the tables and an endpoint per URL, and return its output."""
         return self.run("-m", "tests.soak.furnish", *urls)
 
 

@@ -12,19 +12,19 @@ from tests.soak.ledger import Attempt, Delivery
 from tests.soak.listener import Heard
 from tests.soak.run import Story
 
-EXACT = 0.1  # seconds by which the times of two processes may differ
-LATE = 2.0  # seconds; a busy receiver may record a request this long after its sender died
-INTERRUPTIONS = 3  # interruptions after which a delivery fails
+EXACT = 0.1  # maximum difference, in seconds, between two processes' times for the same event
+LATE = 2.0  # maximum delay, in seconds, with which a busy receiver records a dead sender's request
+INTERRUPTIONS = 3  # number of interruptions after which a delivery fails
 TRIES = len(DELAYS) + 1
 HANG_UPS = ("close", "reset")
-TAKEN_OVER = 3.0  # seconds; limit for the median takeover, which takes about 2 s on an idle machine
-TO_START = 5.0  # seconds that a worker may take to start
-CONTINUES = 15.0  # seconds before the end of a Redis outage within which a request must arrive
+TAKEN_OVER = 3.0  # maximum median time of a takeover, in seconds; on an idle machine, it is about 2
+TO_START = 5.0  # maximum time for a worker to start, in seconds
+CONTINUES = 15.0  # at least one request must arrive in the last CONTINUES seconds of a Redis outage
 
 
 @dataclass(frozen=True)
 class Duplicate:
-    """A second request with the same attempt number, and the fault that caused it."""
+    """A second request with the same attempt number, and the fault that caused the repetition."""
 
     delivery: str
     number: int
@@ -34,11 +34,12 @@ class Duplicate:
 
 @dataclass
 class Verdict:
-    """Violations, explained duplicates, and the seconds from each death to the next attempt.
+    """What the checks found: violations, duplicates caused by faults, and delays after deaths.
 
-    `broken` holds the deliveries that broke a rule for single deliveries, with everything known
-    about them. The time from a death to the next attempt is in `taken_over` if another worker was
-    alive and nothing else failed, and otherwise in `started_again`.
+    `broken` contains each delivery that violates a rule for individual deliveries, with everything
+    that is known about it. A delay is the time in seconds from a worker's death to the next attempt
+    of a delivery that the death interrupted. If another worker was alive and nothing else failed,
+    the delay is in `taken_over`. Otherwise, it is in `started_again`.
     """
 
     violations: list[str] = field(default_factory=list)
@@ -90,7 +91,7 @@ class Case:
             yield "its count of interruptions does not match its attempts"
 
     def numbers(self, verdict: Verdict) -> Iterator[str]:
-        """Check that attempt numbers have no gap, and that the delivery's count and state match."""
+        """Check that attempt numbers are consecutive and match the delivery's count and state."""
         numbers = [one.number for one in self.whole]
         ends = [one.status for one in self.whole]
         if self.delivery.interruptions < INTERRUPTIONS:
@@ -114,7 +115,7 @@ class Case:
                 yield f"attempt {following[0].number} came after {waited:.3f} s"
 
     def matches(self, verdict: Verdict) -> Iterator[str]:
-        """Check that each recorded response was sent, and that each request has an attempt."""
+        """Check that each recorded response was sent, and that each request fits an attempt."""
         left = list(self.heard)
         for attempt in self.attempts:
             if attempt.code is None:
@@ -130,11 +131,10 @@ class Case:
                 yield f"was received at {heard.at:.3f} without an attempt"
 
     def assign(self, heard: Heard, verdict: Verdict) -> bool:
-        """Assign a request without a recorded response to its attempt.
+        """Assign a request without a recorded response to an attempt. Return whether one fits.
 
-        Returns False if no attempt fits. If several fit, the latest is taken, because earlier ones
-        may have sent nothing. An interrupted attempt may still send a request when a halted worker
-        resumes.
+        If several attempts fit, choose the latest, because the earlier ones may not have sent
+        anything. An interrupted attempt may send its request later, when a halted worker resumes.
         """
         around = [one for one in self.attempts if within(one, heard)]
         free = [one for one in around if one not in self.sent]
@@ -150,9 +150,9 @@ class Case:
         return bool(free)
 
     def said_again(self, attempt: Attempt, other: Heard, verdict: Verdict) -> bool:
-        """Allow a second request if the receiver hung up on the first without a response.
+        """Allow a second request if the receiver closed the connection without a response.
 
-        On a reused connection, the sender cannot know whether the receiver had read the request.
+        On a reused connection, the sender cannot know whether the receiver read the first request.
         """
         first = min(self.sent[attempt], other, key=lambda one: one.at)
         if first.mood not in HANG_UPS or attempt in self.repeated:
@@ -189,7 +189,7 @@ class Case:
     def cause(self, attempt: Attempt, heard: Heard | None) -> Fault | None:
         """Return the last fault that may have interrupted an attempt, or None.
 
-        If the attempt's request was received, faults that ended before it was sent are ignored.
+        If the receiver got the request, faults that ended before the request was sent are ignored.
         """
         until = (attempt.finished or attempt.started) + EXACT
         since = heard.at - LATE if heard and heard.at <= until else attempt.started - EXACT
@@ -201,7 +201,7 @@ class Case:
         return found[-1] if found else None
 
     def note(self, verdict: Verdict, death: Fault, again: float) -> None:
-        """Record the time from a death to the next attempt."""
+        """Record the time from a worker's death to the next attempt."""
         beside = [
             one
             for one in self.faults
@@ -251,7 +251,7 @@ def judge(story: Story) -> Verdict:
 
 
 def without_a_worker(story: Story, since: float, until: float) -> float:
-    """Count the seconds from `since` to `until` in which PAST_LEASE faults halted all workers."""
+    """Count the seconds between `since` and `until` when PAST_LEASE faults halted all workers."""
     halts: dict[str, list[Fault]] = {}
     for one in story.faults:
         if one.kind == PAST_LEASE:
@@ -293,8 +293,8 @@ def of_the_whole(story: Story) -> Iterator[str]:
 def order(thread: Sequence[Case]) -> Iterator[str]:
     """Check that the first attempts of a thread's deliveries start in the order of its events.
 
-    The deliveries' first requests must arrive in that order, too, unless the earlier delivery's
-    first attempt was unsuccessful.
+    The first requests of two deliveries must also arrive in this order, unless the first attempt
+    of the earlier delivery failed.
     """
     for before, after in pairwise(thread):
         if not (before.attempts and after.attempts and before.heard and after.heard):

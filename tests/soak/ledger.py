@@ -1,4 +1,4 @@
-"""The deliveries and attempts in the database, read with plain SQL."""
+"""Read deliveries and attempts from the database with plain SQL."""
 
 import sqlite3
 from collections.abc import Callable
@@ -25,7 +25,7 @@ WHERE NOT EXISTS (SELECT 1 FROM webhooks_delivery d WHERE d.message_id = m.id)""
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A row of webhooks_delivery. `position` is the position of the message in its thread."""
+    """A row of webhooks_delivery. `position` is the message's position in its thread."""
 
     id: str
     thread: str
@@ -53,7 +53,7 @@ class Attempt:
 
 
 class Ledger:
-    """Queries a database that may crash, so each query opens its own connection."""
+    """Queries the database. Because the server may crash, each query opens a new connection."""
 
     def __init__(self, connect: Callable[[], Any]) -> None:  # Any: either driver's connection
         self.connect = connect
@@ -95,11 +95,11 @@ def of_server(url: str) -> Ledger:
     return Ledger(lambda: psycopg.connect(url, autocommit=True))
 
 
-def key(value: Any) -> str:  # Any: a UUID, or text on the embedded default
+def key(value: Any) -> str:  # Any: a UUID from PostgreSQL or a string from SQLite
     return str(UUID(str(value)))
 
 
-def seconds(value: Any) -> float:  # Any: a datetime, or text on the embedded default
+def seconds(value: Any) -> float:  # Any: a datetime from PostgreSQL or a string from SQLite
     if isinstance(value, str):
         value = datetime.fromisoformat(value).replace(tzinfo=UTC)
     return float(value.timestamp())

@@ -1,4 +1,4 @@
-"""A receiver that records its requests.
+"""A receiver that records the requests it gets.
 
 Its response to each request depends on the path's current mood, which is one of MOODS.
 """
@@ -27,9 +27,9 @@ MOODS: dict[str, tuple[int | None, Behavior]] = {
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """One request: its time in seconds since 1970, and its exact body.
+    """One request, with its arrival time in seconds since 1970 and its exact body.
 
-    `said` is the status that the receiver sent, or None if it sent none.
+    `said` is the status of the response, or None if the receiver did not send one.
     """
 
     at: float
@@ -39,7 +39,7 @@ class Heard:
 
 
 class Listener:
-    """A receiver with one path per endpoint, as a context manager."""
+    """A receiver with one path per endpoint. Use it as a context manager."""
 
     def __init__(self, paths: int) -> None:
         self.receiver = Receiver(certificates.good())
@@ -63,7 +63,7 @@ class Listener:
 
     def behave(self, arrival: Arrival) -> Iterator[Step]:
         if len(arrival.body) < int(arrival.header("Content-Length") or 0):
-            return  # the sender died before it had sent the whole request
+            return  # the sender died before sending the whole request
         with self.lock:
             waiting = self.moods[arrival.path]
             mood = waiting.popleft() if waiting else FINE

@@ -1,4 +1,4 @@
-"""Visitors who keep sending messages through the API, even while it fails."""
+"""Simulate visitors who keep sending messages through the API, even while it fails."""
 
 import random
 import threading
@@ -10,18 +10,18 @@ from typing import Any, Self
 import requests
 
 SENDERS = 4
-NEW_THREAD = 0.03  # the probability that a sender starts a new thread instead of using an old one
-PAUSE = 0.05  # seconds, on average, between two messages from a sender
-HURRY_NOT = 6  # while too many faults are overdue, pauses are this many times as long
-IN_VAIN = 0.2  # seconds to wait after a failed call
+NEW_THREAD = 0.03  # probability that a sender starts a new thread instead of using an old one
+PAUSE = 0.05  # mean time between two messages from a sender, in seconds
+HURRY_NOT = 6  # factor by which pauses are longer while too many faults are overdue
+IN_VAIN = 0.2  # pause after a failed call, in seconds
 
 
 class Load:
-    """A context manager whose threads send messages until its block ends.
+    """A context manager that sends messages from several threads until its block ends.
 
-    `committed` holds the ids of all messages that the API has returned, including replies. Each of
-    these messages must have an event. A message without a response may or may not have been
-    committed.
+    `committed` contains the ids of all messages that the API has returned, including replies. Each
+    of these messages must have an event. If a request gets no response, its message may or may not
+    have been committed.
     """
 
     def __init__(

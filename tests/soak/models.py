@@ -1,10 +1,10 @@
-"""Soak test of model fallback: the second model replies in time, however the first one fails.
+"""Soak test of model fallback: the second model replies in time if the first one fails.
 
-Visitors write to bots whose first model fails on every other request. The service skips a model
+Visitors write to bots whose first model fails on every second request. The service skips a model
 only after several failures in a row, so it never skips the first model. When the model fails, it
 responds with an error or invalid data, closes or resets the connection, hangs, or sends its reply
-too slowly. Of the messages for which the first model failed, at least the fraction ANSWERED must
-get the second model's reply within LLM_TIMEOUT + SLACK.
+too slowly. The visitor must then receive the second model's reply within LLM_TIMEOUT + SLACK
+seconds. The share of failures after which this happens must be at least ANSWERED.
 """
 
 import threading
@@ -24,9 +24,9 @@ from tests.servers.model import ModelServer, dripping, failing, saying
 from tests.soak.ground import Ground
 from tests.soak.listener import Listener
 
-LLM_TIMEOUT = 4.0  # seconds, as set for the service under test
-SLACK = 1.0  # seconds that the service itself may take, on a busy machine
-BOTS = 8  # chatbots, each with its own model and one visitor
+LLM_TIMEOUT = 4.0  # value of this setting in the service under test, in seconds
+SLACK = 1.0  # maximum time in seconds for the service's own work, even on a busy machine
+BOTS = 8  # number of chatbots; each has its own model and one visitor
 ANSWERED = 0.99
 FAULTS = {
     "500": answer(500, b"broken"),
@@ -43,12 +43,12 @@ FAULTS = {
 
 
 class Faulty(ModelServer):
-    """Models that each fail on every other request. The failures cycle through FAULTS."""
+    """Models, each of which fails on every second request. The failures cycle through FAULTS."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.met: dict[str, str] = {}  # faults by message text
-        self.asked: Counter[str] = Counter()  # the number of requests by model name
+        self.met: dict[str, str] = {}  # faults, keyed by message text
+        self.asked: Counter[str] = Counter()  # request counts, keyed by model name
         self.faults = count()
         self.say(self.behave)
 
@@ -57,7 +57,7 @@ class Faulty(ModelServer):
         name, content = question["model"], question["messages"][-1]["content"]
         self.asked[name] += 1
         if self.asked[name] % 2:
-            self.met.pop(content, None)  # after a hang-up, the request is repeated, and succeeds
+            self.met.pop(content, None)  # a request repeated after a hang-up succeeds
             yield from saying("first")(arrival)
             return
         fault = list(FAULTS)[next(self.faults) % len(FAULTS)]
@@ -76,7 +76,7 @@ class Visitors:
         )
         self.headers = {"Authorization": f"Bearer {made['key']}"}
         self.bots: list[str] = made["chatbots"]
-        self.told: dict[str, tuple[str, float]] = {}  # (reply, seconds taken) by message text
+        self.told: dict[str, tuple[str, float]] = {}  # replies and durations, keyed by message text
         self.failed: list[str] = []
         self.stopping = threading.Event()
 
@@ -102,7 +102,7 @@ class Visitors:
 def run(ground: Ground, *, faults: int, ceiling: float) -> dict[str, Any]:
     """Run the soak until the first model has failed `faults` times, and return the report.
 
-    Raises NotInTime if that takes more than `ceiling` seconds.
+    Raise NotInTime if this takes more than `ceiling` seconds.
     """
     began = time.monotonic()
     wait = partial(ground.wait, deadline=began + ceiling)
@@ -118,7 +118,7 @@ def run(ground: Ground, *, faults: int, ceiling: float) -> dict[str, Any]:
         ground.run("-m", "tests.soak.two_models", first.base_url, second.base_url)
         visitors = Visitors(ground, made, first, faults)
         senders = [threading.Thread(target=visitors.write, args=(n,)) for n in range(BOTS)]
-        stack.callback(visitors.stopping.set)  # even if time runs out
+        stack.callback(visitors.stopping.set)  # stop the visitors even if time runs out
         for sender in senders:
             sender.start()
         wait(lambda: not any(sender.is_alive() for sender in senders), "the faults")
@@ -127,7 +127,7 @@ def run(ground: Ground, *, faults: int, ceiling: float) -> dict[str, Any]:
 
 # Any: JSON
 def report(ground: Ground, visitors: Visitors, met: dict[str, str]) -> dict[str, Any]:
-    """Return the report: replies, faults, missed replies and violated rules."""
+    """Return a report that counts replies, faults and missed replies, and lists violations."""
     missed: Counter[str] = Counter()
     slowest = 0.0
     for content, fault in met.items():

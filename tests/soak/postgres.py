@@ -1,4 +1,4 @@
-"""A PostgreSQL server that tests can crash, in a new folder and on a free port."""
+"""Start a PostgreSQL server that tests can crash. It uses a new folder and a free port."""
 
 import os
 import pwd
@@ -17,7 +17,7 @@ NAME = "soak"
 
 
 def programs() -> Path | None:
-    """Find the folder with PostgreSQL's programs, which Debian does not put on the PATH."""
+    """Find the folder of PostgreSQL's programs, which is not in PATH on Debian."""
     if found := shutil.which("initdb"):
         return Path(found).resolve().parent
     folders = Path("/usr/lib/postgresql").glob("*/bin")
@@ -25,7 +25,7 @@ def programs() -> Path | None:
 
 
 class Postgres:
-    """The server, as a context manager. `url` is the address of its only database."""
+    """Runs the server while its context is active. `url` is the address of the test database."""
 
     def __init__(self) -> None:
         self.programs = programs()
@@ -63,7 +63,7 @@ class Postgres:
         wait_until(self.answers, 60, told=(self.folder / "log").read_text)
 
     def crash(self) -> None:
-        """Stop the server as `pg_ctl stop -m immediate` does: immediately, without a checkpoint."""
+        """Stop the server immediately, without a checkpoint, like `pg_ctl stop -m immediate`."""
         self.running.send_signal(signal.SIGQUIT)
         self.running.wait(30)
 

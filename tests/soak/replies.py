@@ -1,9 +1,10 @@
-"""A soak test of replies: each message has one outcome, even if a process dies during a model call.
+"""Soak test of replies: each message has one outcome, even if a process dies during a model call.
 
-Visitors write in several threads. Some threads are escalated and returned to the AI. Meanwhile, the
-web server is killed, stopped with SIGTERM or halted with SIGSTOP, and workers are killed. If
-PostgreSQL is used, it crashes, too. In the end, each message has exactly one outcome: a reply (from
-the model or the fallback), a draft, or an escalation that explains why there is no reply.
+Visitors send messages in several conversation threads. Some of these threads are escalated to staff
+and later returned to the AI. Meanwhile, the web server is killed, stopped with SIGTERM or halted
+with SIGSTOP, and workers are killed. On installations with PostgreSQL, PostgreSQL also crashes. In
+the end, each message has exactly one outcome: a reply (from the model or the fallback), a draft, or
+an escalation that explains why there is no reply.
 """
 
 import random
@@ -29,11 +30,12 @@ from tests.soak.faults import STOPPED_WITHIN, Fault, Lane, lanes_of
 from tests.soak.ground import Ground
 from tests.soak.listener import Listener
 
-LLM_TIMEOUT = 6.0  # seconds, as set for the service under test
+LLM_TIMEOUT = 6.0  # value of this setting in the service under test, in seconds
 SENDERS, THREADS, BOTS = 32, 48, 4
-WITH_PEOPLE = 4  # only every fourth thread may be escalated and then returned to the AI
-HANDED_OVER_FOR = 3.0  # seconds before an escalated thread is returned to the AI
-EXCUSED_FOR = 40.0  # seconds; an escalation this soon after a message explains a missing reply
+WITH_PEOPLE = 4  # only every fourth thread can be escalated and later returned to the AI
+HANDED_OVER_FOR = 3.0  # time until an escalated thread is returned to the AI, in seconds
+# Maximum time in seconds from a message to an escalation that explains why it has no reply
+EXCUSED_FOR = 40.0
 KINDS = ("web killed", "web stopped", "web halted", "worker killed")
 OF_SERVERS = ("postgres crashed",)
 OWED = "SELECT count(*) FROM conversations_owedreply"
@@ -45,16 +47,16 @@ ORDER BY m.thread_id, m.position"""
 
 @dataclass
 class Seen:
-    """The responses that visitors got, and the requests that the model got."""
+    """The responses that visitors received, and the requests that the model received."""
 
     answers: Counter[str] = field(default_factory=Counter)
-    replied: dict[str, str | None] = field(default_factory=dict)  # ids of replies by message id
+    replied: dict[str, str | None] = field(default_factory=dict)  # reply ids, keyed by message id
     asked: Counter[str] = field(default_factory=Counter)
     stopping: threading.Event = field(default_factory=threading.Event)
 
 
 class Moody(ModelServer):
-    """A model that takes seconds to reply, and sometimes fails or hangs."""
+    """A model that takes up to three seconds to reply, and that sometimes fails or hangs."""
 
     def __init__(self, seen: Seen) -> None:
         super().__init__()
@@ -71,7 +73,7 @@ class Moody(ModelServer):
 
 
 class Visitors:
-    """The visitors, who send messages. Half of the visitors repeat a message that has failed."""
+    """Visitors who send messages. Half of them send a message again if the request fails."""
 
     def __init__(self, ground: Ground, made: dict[str, Any], seen: Seen, seed: int) -> None:
         self.base, self.seen, self.seed = f"{ground.web.address}/api/v1/chatting", seen, seed
@@ -157,7 +159,7 @@ class Faults:
 
 
 def draw(ground: Ground, *, messages: int, faults: int, seed: int) -> list[Fault]:
-    """Draw faults of all kinds. Each fault is due after a random number of successful sends."""
+    """Draw faults of all kinds, each of which is due after a random number of sent messages."""
     rng = random.Random(f"{seed}/replies")
     kinds = KINDS + (OF_SERVERS if ground.postgres else ())
     moments = sorted(rng.uniform(0.02, 0.95) * messages for _ in range(faults))
@@ -170,9 +172,11 @@ def draw(ground: Ground, *, messages: int, faults: int, seed: int) -> list[Fault
 
 
 def run(ground: Ground, *, messages: int, faults: int, seed: int, ceiling: float) -> dict[str, Any]:
-    """Run the soak until this many sends succeed and all faults are over, and return the report.
+    """Run the soak, and return its report.
 
-    Raises NotInTime if that takes more than `ceiling` seconds.
+    Visitors send messages until at least `messages` of them have received a response and all faults
+    are over. The soak then waits for the replies that are still owed. Raise NotInTime if it does
+    not end within `ceiling` seconds.
     """
     began, seen = time.monotonic(), Seen()
     wait = partial(ground.wait, deadline=began + ceiling)
@@ -191,7 +195,7 @@ def run(ground: Ground, *, messages: int, faults: int, seed: int, ceiling: float
         lanes = lanes_of(drawn, Faults(ground).make, now=lambda: len(seen.replied))
         senders = [threading.Thread(target=visitors.write, args=(n,)) for n in range(SENDERS)]
         threads = [*lanes, *senders, threading.Thread(target=visitors.ask_for_people)]
-        stack.callback(seen.stopping.set)  # even if time runs out
+        stack.callback(seen.stopping.set)  # stop the visitors even if time runs out
         for thread in threads:
             thread.start()
         wait(
@@ -207,11 +211,11 @@ def run(ground: Ground, *, messages: int, faults: int, seed: int, ceiling: float
     return report(ground, seen, drawn, lanes) | {"seconds": round(time.monotonic() - began, 1)}
 
 
-# Any, below: rows and JSON
+# In this function and those below, Any stands for database rows and JSON values.
 def report(
     ground: Ground, seen: Seen, drawn: Sequence[Fault], lanes: Sequence[Lane]
 ) -> dict[str, Any]:
-    """Return the report: outcomes of the messages, counts, and violated rules."""
+    """Return a report with the outcomes of the messages, several counts, and the violations."""
     rows = ground.ledger.rows(MESSAGES)
     ends: Counter[str] = Counter()
     violations = [lane.error for lane in lanes if lane.error]
@@ -238,7 +242,7 @@ def report(
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message of a thread. `at` is the message's time in seconds since 1970."""
+    """One message of a thread. `at` is when it was created, in seconds since 1970."""
 
     position: int
     id: str
@@ -261,7 +265,7 @@ def said(position: int, pk: Any, kind: str, system: str | None, parent: Any, *re
 def judge_thread(
     thread: Sequence[Said], ends: Counter[str], seen: Seen, violations: list[str]
 ) -> None:
-    """Count the messages' outcomes in `ends`, and append the broken rules to `violations`."""
+    """Add a thread's outcomes to the counts in `ends`, and its violations to `violations`."""
     replies = Counter(one.parent for one in thread if one.kind == "AI_MESSAGE")
     by_parent = {one.parent: one for one in thread if one.kind == "AI_MESSAGE"}
     for one in thread:
@@ -284,7 +288,7 @@ def judge_thread(
 
 
 def escalation(message: Said, thread: Sequence[Said]) -> str | None:
-    """Return which kind of escalation explains a missing reply, or None if none does."""
+    """Return the kind of escalation that explains a missing reply, or None."""
     toggles = [one for one in thread if one.system]
     before = [one for one in toggles if one.position < message.position]
     if before and before[-1].system == "CONVERSATION_ESCALATED":

@@ -1,4 +1,4 @@
-"""The report of a delivery soak: events, faults, duplicates and violations."""
+"""Write the report of a delivery soak: its events, faults, duplicates and violations."""
 
 import os
 import platform
@@ -98,7 +98,7 @@ def of_events(story: Story) -> dict[str, Any]:
 
 
 def only_manual(story: Story) -> set[str]:
-    """Return the manually retried deliveries that had not reached the receiver before the retry."""
+    """Return the manually retried deliveries that did not reach the receiver before the retry."""
     manual = {one.delivery: one.started for one in story.attempts if one.by}
     bodies = {one.body: one.id for one in story.deliveries if one.id in manual}
     before = {
@@ -110,7 +110,7 @@ def only_manual(story: Story) -> set[str]:
 
 
 def of_faults(story: Story) -> dict[str, Any]:
-    """Count the faults, and list each with its times in seconds since the first fault."""
+    """Count the faults and list them. Times are seconds since the first fault."""
     begin = begin_of(story.faults)
     return {
         "faults": len(story.faults),
@@ -129,7 +129,7 @@ def of_faults(story: Story) -> dict[str, Any]:
 
 
 def figures(seconds: Sequence[float]) -> dict[str, float]:
-    """Return the count, the median and the maximum."""
+    """Return the count, the median and the maximum of the given times."""
     if not seconds:
         return {"count": 0}
     ordered = sorted(seconds)

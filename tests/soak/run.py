@@ -1,6 +1,6 @@
 """Run one soak: send messages, cause faults, and wait until all work has ended.
 
-The result is a Story, the record of the run, which tests.soak.judge checks.
+The result is a record of the run, called a Story, which tests.soak.judge checks.
 """
 
 import contextlib
@@ -23,13 +23,13 @@ from tests.soak.listener import Heard, Listener
 from tests.soak.load import Load
 
 ENDPOINTS = 8
-LOOK = 0.1  # seconds between checks of the database for remaining work
-BEHIND = 2  # if more faults than this are overdue, the load slows down
+LOOK = 0.1  # seconds between two checks for unfinished work in the database
+BEHIND = 2  # number of overdue faults above which messages are sent more slowly
 
 
 @dataclass
 class Story:
-    """Everything that a soak observed. `failed` holds the ids of manually retried deliveries."""
+    """Everything that a soak observed. `failed` contains the ids of manually retried deliveries."""
 
     deliveries: list[Delivery]
     attempts: list[Attempt]
@@ -60,7 +60,7 @@ class Soak:
     ended_alone: list[tuple[str, int]] = field(default_factory=list)
 
     def wait(self, fact: Callable[[], Any], what: str) -> None:
-        """Wait for a function to return a true value. Raises NotInTime at the deadline."""
+        """Wait until a function returns a true value, or raise NotInTime at the deadline."""
         self.ground.wait(fact, what, deadline=self.deadline)
 
     def tell(self) -> Story:
@@ -111,7 +111,7 @@ class Soak:
 
     @contextlib.contextmanager
     def tended(self, made: Faults) -> Iterator[None]:
-        """Like a supervisor, restart processes that exit. Stops all processes at the end."""
+        """Restart processes that exit, as a supervisor does, and stop all processes at the end."""
         over = threading.Event()
 
         def tend() -> None:
@@ -171,9 +171,9 @@ def run(
     ceiling: float,
     quiet: bool = False,
 ) -> Story:
-    """Run a soak test on an installation, with this many events and these kinds of faults.
+    """Run a soak with at least `events` events and one fault for each item of `kinds`.
 
-    Raises NotInTime if the soak does not end within `ceiling` seconds.
+    Raise NotInTime if the soak does not end within `ceiling` seconds.
     """
     drawn = faults.draw(ground, kinds, events=events, seed=seed)
     return Soak(ground, drawn, events, seed, time.monotonic() + ceiling, quiet).tell()

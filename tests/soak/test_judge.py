@@ -1,7 +1,7 @@
 """A short soak: real processes fail while events are created, and no event is lost.
 
-`make soak` does the same with 5,000 events and 200 faults. Other tests falsify the record of the
-run, and check that tests.soak.judge detects each falsification.
+`make soak` does the same with 5,000 events and 200 faults. Other tests here falsify the record of
+the run, and check that tests.soak.judge detects each falsification.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ OF_SERVERS = ("redis flushed", "redis killed", "messages doubled", "postgres cra
 
 
 def ground() -> AbstractContextManager[Ground]:
-    """Return an installation of the kind that this test run uses."""
+    """Return an installation with the same kind of database as this test run."""
     if settings.EMBEDDED:
         return embedded()
     needs("redis-server")

@@ -1,10 +1,10 @@
 """Give each bot two models: `python -m tests.soak.two_models URL URL`.
 
 The first URL is the address of each bot's own model. The second URL is the address of a model that
-all bots share. This model replies if the first one fails.
+all bots share, and that replies if a bot's own model fails.
 """
 
-# ruff: noqa: E402, T201 - Django is set up before its models are imported; this command prints
+# ruff: noqa: E402, T201 - models are imported after Django is set up, and a command may print
 
 import sys
 

@@ -1,6 +1,6 @@
-"""How the floor responds to the four reads and to the update of a chatbot.
+"""The floor's responses to the four read requests and to the update of a chatbot.
 
-application.py explains the floor, the minimal implementation that the service is compared with.
+application.py explains what the floor is.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
-"""The floor of the API benchmark: a minimal server that answers six requests as the service does.
+"""The floor of the API benchmark: a minimal server that answers six of the API's requests.
 
-The service's speed is compared with that of the floor, a plain WSGI callable that granian runs. The
-floor does only what every implementation must do for these requests: hash the key, check ownership,
-count the call, read the rows or write them durably, and encode the body.
+The benchmark compares the service's speed with that of the floor. The floor is a plain WSGI
+callable, run by granian. It does only what every implementation must do for these requests: hash
+the key, check ownership, count the call, read the rows or write them durably, and encode the body.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,7 +21,7 @@ Wire = dict[str, Any]
 
 
 def caller(environ: Wire) -> Any:
-    """Check the key, and count the call by address and by user. Returns the user's id.
+    """Check the key, and count the call per IP address and per user. Returns the user's id.
 
     Raises Refused if the key is invalid or a limit is exceeded.
     """
@@ -37,7 +37,7 @@ def caller(environ: Wire) -> Any:
 
 
 def route(environ: Wire, user: Any) -> Wire:
-    """Return the data of the response to a request. Raises Refused if the path is unknown."""
+    """Return the response data for a request. Raises Refused if the path is unknown."""
     match environ["REQUEST_METHOD"], environ["PATH_INFO"].split("/")[3:]:
         case "GET", ["chatting", chatbot, "thread", thread, "messages"]:
             return answers.history(user, chatbot, thread)
@@ -55,7 +55,7 @@ def route(environ: Wire, user: Any) -> Wire:
 
 
 def application(environ: Wire, start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """Respond to one request: the WSGI entry point."""
+    """Respond to one request. This is the WSGI entry point."""
     try:
         status, data = "200 OK", route(environ, caller(environ))
     except Refused as refusal:

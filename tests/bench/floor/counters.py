@@ -1,6 +1,6 @@
 """The floor's rate-limit counters. Each call to `count` increments two of them.
 
-In Redis, one EVALSHA increments both counters. Without Redis, a dict under a lock holds them.
+With Redis, one EVALSHA increments both counters. Without Redis, a lock protects a dict of counters.
 """
 
 import threading
@@ -17,7 +17,7 @@ return said"""
 
 
 class Redis:
-    """Counters in Redis, over one persistent connection per thread."""
+    """Counters in Redis. Each thread has its own persistent connection."""
 
     def __init__(self, address: str, prefix: str) -> None:
         self.pool = ConnectionPool.from_url(address)

@@ -1,4 +1,4 @@
-"""Shared by the floor's modules: the database, the counters, and SQL in the right dialect.
+"""The objects that the floor's modules share: the database, the counters, and the SQL.
 
 FLOOR_DATABASE is a URL or the path of an SQLite file. FLOOR_REDIS is a URL or empty.
 """
@@ -24,7 +24,7 @@ class Refused(Exception):
 
 
 def one(rows: list[Any]) -> Any:
-    """Return the first row. Raises Refused if there is none."""
+    """Return the first row. Raises Refused if there are no rows."""
     if not rows:
         raise Refused("404 Not Found")
     return rows[0]

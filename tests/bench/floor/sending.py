@@ -1,6 +1,6 @@
-"""How the floor responds to a visitor's message.
+"""The floor's response to a visitor's message.
 
-The floor commits the message durably, lets the built-in model generate the reply, and commits the
+The floor commits the message durably, generates the reply with the built-in model, and commits the
 reply.
 """
 
@@ -20,7 +20,7 @@ key, ident, moment = store.key, store.ident, store.moment
 
 
 def send(user: Any, chatbot: str, thread: str, body: bytes) -> Wire:
-    """Store a message, generate the reply, and store it. Returns the data of the response."""
+    """Store a message, then generate and store the reply. Returns the response data."""
     content = orjson.loads(body)["content"]
     pk, claim, now = key(uuid7()), key(uuid7()), store.now()
     with store.transaction():

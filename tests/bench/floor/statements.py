@@ -4,7 +4,7 @@ KEY = """SELECT k.user_id FROM accounts_apikey k JOIN accounts_user u ON u.id = 
 WHERE k.digest = %s AND k.revoked_at IS NULL AND u.is_active
 AND (k.expires_at IS NULL OR k.expires_at > %s)"""
 
-# Reads the columns of a thread that its history page needs. Returns no row if the caller does not
+# Reads the thread columns that the history response needs. Returns no row if the caller does not
 # own the account.
 THREAD = """SELECT t.id, t.escalated, t.anonymous, v.email, v.phone, t.unread_messages_count
 FROM conversations_thread t JOIN conversations_visitor v ON v.id = t.visitor_id
@@ -56,8 +56,8 @@ WHERE id = %s AND erased_at IS NULL
 AND account_id = (SELECT id FROM accounts_account WHERE id = %s AND owner_id = %s)
 RETURNING id, name, description, is_active, created_by_user_id, created_at, updated_at"""
 
-# Locks the thread, and reads what is needed to store the message. On SQLite, where only one
-# transaction can write at a time, no row needs to be locked.
+# Locks the thread, and reads what is needed to store the message. On SQLite, no lock is needed,
+# because only one transaction can write at a time.
 SEND = """SELECT t.visitor_id, t.escalated, t.anonymous, v.email, v.phone, t.last_position,
 t.visitor_messages_count, c.account_id, p.messages_per_minute, p.ai_replies_per_minute,
 p.monthly_messages, g.limit_messages_per_conversation, g.max_messages_per_conversation,

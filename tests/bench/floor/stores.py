@@ -1,4 +1,4 @@
-"""The floor's databases: one persistent connection per thread, prepared statements, no ORM."""
+"""The floor's databases, used without an ORM and with one persistent connection per thread."""
 
 import sqlite3
 import threading
@@ -11,7 +11,7 @@ from uuid import UUID
 import orjson
 import psycopg
 
-Row = tuple[Any, ...]  # Any: the driver chooses the types
+Row = tuple[Any, ...]  # Any, because a value's type depends on its column
 
 
 class Postgres:
@@ -50,7 +50,7 @@ class Postgres:
 
     @staticmethod
     def key(given: UUID | str) -> Any:
-        """Return an id in the form that statements take as a parameter."""
+        """Return an id in the form used for SQL parameters."""
         return given
 
     @staticmethod
@@ -74,7 +74,7 @@ class Postgres:
 
 
 class Sqlite:
-    """SQLite in WAL mode, durable, with one writer at a time in this process."""
+    """SQLite in WAL mode, with durable commits and one writer at a time in this process."""
 
     def __init__(self, path: str) -> None:
         self.path = path
