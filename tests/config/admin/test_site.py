@@ -4,13 +4,15 @@ from typing import Any
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 import pytest
+from django.contrib import admin
 from django.contrib.contenttypes.models import ContentType
 from django.test import Client
 from django.urls import reverse
 
 from accounts.models import Account
 from tests.admin_urls import addresses
-from tests.factories.staff import signed_in, superuser
+from tests.factories.accounts import UserFactory
+from tests.factories.staff import AGENTS, signed_in, staff, superuser
 from tests.factories.tenant import Tenant
 
 HOST = "http://testserver"
@@ -20,6 +22,22 @@ HOST = "http://testserver"
 def test_no_row_has_a_public_page(db: None, key: str) -> None:
     kind = ContentType.objects.get_for_model(Account)
     assert signed_in(superuser()).get(f"/admin/r/{kind.pk}/{key}/").status_code == 404
+
+
+def test_only_a_page_that_shows_the_list_of_apps_builds_it(
+    default_model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, build, built = signed_in(superuser()), admin.site._build_app_dict, []
+    monkeypatch.setattr(
+        admin.site, "_build_app_dict", lambda *given: built.append(given) or build(*given)
+    )
+    assert client.get(reverse("admin:accounts_account_changelist")).status_code == 200
+    assert built == []
+    shown = client.get(reverse("admin:app_list", args=["accounts"])).content.decode()
+    assert reverse("admin:accounts_plan_add") in shown
+    assert len(built) == 1
+    agent = signed_in(staff(UserFactory(), AGENTS))
+    assert agent.get(reverse("admin:app_list", args=["config"])).status_code == 404
 
 
 def test_after_sign_in_a_buttons_address_leads_to_the_page_with_the_button(

@@ -1,5 +1,6 @@
 """The admin's menu, its counts, and the breadcrumbs that use its labels."""
 
+import logging
 import re
 from html import unescape
 from typing import Any
@@ -13,7 +14,7 @@ from django.utils import timezone
 
 from chatbots.models import Chatbot
 from config.models import PeriodicWork
-from conversations.admin.menu import MENU, figure
+from conversations.admin.menu import MENU, OPTIONS, figure
 from tests.factories.conversations import ThreadFactory
 from tests.factories.staff import signed_in, superuser
 from tests.factories.tenant import Tenant
@@ -43,6 +44,18 @@ def test_the_menu_has_the_designed_groups(default_model: Any) -> None:
         "Accounts": ["Accounts", "People", "API keys", "Plans"],
         "Trail": ["Changes", "Periodic work"],
     }
+
+
+def test_the_menu_sets_every_option_that_the_theme_reads(
+    default_model: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Django logs each missing key that a template reads."""
+    client = signed_in(superuser())
+    with caplog.at_level(logging.DEBUG, logger="django.template"):
+        client.get(HOME)
+    missing = {record.getMessage().split("'")[1] for record in caplog.records if record.exc_info}
+    assert len(missing) > 10
+    assert not missing & OPTIONS.keys()
 
 
 @pytest.mark.slow
