@@ -170,7 +170,7 @@ def test_a_second_start_on_one_state_folder_is_rejected(running: Any) -> None:
         model = {"LLM_BASE_URL": "http://127.0.0.1:9/v1", "LLM_MODEL": "second"}
         code, said = Start(folder, *words, PORT=str(free_port()), **model).ended()
         assert code != 0, words
-        assert "already run" in said, words
+        assert "already using" in said, words
         assert "Traceback" not in said, words
     assert first.process.poll() is None
     with contextlib.closing(sqlite3.connect(folder / "state" / "database.sqlite3")) as database:
