@@ -141,13 +141,18 @@ class Web(Process):
         wait_until(lambda: not self.alive())
 
     def alive(self) -> list[Path]:
-        """Return the /proc entry of each server or worker process that has not ended."""
+        """Return the /proc entry of each server or worker process that has not ended.
+
+        A killed process with many threads becomes a zombie about 20 ms before the last of them ends
+        and its files are closed.
+        """
         assert self.running
         found = []
         for entry in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 state, _, group = (entry / "stat").read_text().rpartition(")")[2].split()[:3]
-                if group == str(self.running.pid) and state != "Z":
+                threads = len(list((entry / "task").iterdir()))
+                if group == str(self.running.pid) and (state != "Z" or threads > 1):
                     found.append(entry)
         return found
 
