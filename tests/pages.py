@@ -1,8 +1,10 @@
-"""Read the form fields of a page, and submit its forms as a browser does."""
+"""Read what a page contains and looks up, and submit its forms as a browser does."""
 
+import logging
 from html.parser import HTMLParser
 from typing import Any
 
+import pytest
 from django.http import HttpResponse
 from django.test import Client
 
@@ -71,3 +73,10 @@ def submit(client: Client, address: str, **changes: Any) -> HttpResponse:
     page = client.get(address)
     assert page.status_code == 200, page.content[-500:]
     return client.post(address, fields_of(page) | changes)
+
+
+def missing_names(client: Client, address: str, caplog: pytest.LogCaptureFixture) -> set[str]:
+    """Return the names that a page's templates look up but do not find. Django logs each one."""
+    with caplog.at_level(logging.DEBUG, logger="django.template"):
+        client.get(address)
+    return {record.getMessage().split("'")[1] for record in caplog.records if record.exc_info}

@@ -122,8 +122,8 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
     home = OPTIONS | {"title": "Home", "icon": "home", "link": reverse("admin:index")}
     groups: list[dict[str, Any]] = []
     for title, entries in MENU.items():
-        items = [entry.item() for entry in entries if may_view(request, entry.model)]
-        items = [home, *items] if title == "Work" else items
+        items = [home] if title == "Work" else []
+        items += [entry.item() for entry in entries if may_view(request, entry.model)]
         groups.append(OPTIONS | {"title": title, "items": items})
     return [group for group in groups if group["items"]]
 

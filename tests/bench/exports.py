@@ -14,6 +14,7 @@ from tests.bench.servers import service
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.staff import signed_in, superuser
 from tests.factories.webhooks import DeliveryFactory
+from tests.servers.processes import stat
 
 DELIVERIES = 1_000_000
 
@@ -21,9 +22,9 @@ DELIVERIES = 1_000_000
 def memory(group: int) -> int:
     """Return the resident memory of a process group, in bytes."""
     pages = 0
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    for entry in Path("/proc").glob("[0-9]*"):
         try:
-            fields = stat.read_text().rpartition(")")[2].split()
+            fields = stat(entry.name)
         except OSError:
             continue
         if int(fields[2]) == group:

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 
 import requests
 from requests.adapters import HTTPAdapter
@@ -19,7 +18,7 @@ from tests.bench import load
 from tests.bench.sink import HOSTS, Sink
 from tests.factories.webhooks import SECRET
 from tests.servers import certificates
-from tests.servers.processes import Process, Worker, wait_until
+from tests.servers.processes import Process, Worker, stat, wait_until
 from webhooks import signing
 from webhooks.models import Attempt, Delivery
 
@@ -201,8 +200,7 @@ def delays_of(sink: Sink, events: list[Delivery], *, a_second: float) -> list[fl
 def cpu_seconds(process: Process) -> float:
     """Return the processor time of a process, including all its threads, in seconds."""
     assert process.running
-    stat = Path(f"/proc/{process.running.pid}/stat").read_text()
-    user, system = stat.rpartition(")")[2].split()[11:13]
+    user, system = stat(process.running.pid)[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 from django.conf import settings
 from django.db import connection
 
-from tests.servers.processes import Process, Web
+from tests.servers.processes import Process, Web, stat
 
 TICK = os.sysconf("SC_CLK_TCK")
 OUT_OF_THE_WAY = "999999999"  # a limit that is never reached
@@ -65,8 +65,7 @@ def members(process: Process) -> list[Path]:
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            stat = (entry / "stat").read_text().rpartition(")")[2].split()
-            if stat[3] == session:
+            if stat(entry.name)[3] == session:
                 found.append(entry)
     return found
 
@@ -75,8 +74,8 @@ def cpu_seconds(process: Process) -> float:
     """Return the processor time of a server and its processes, in seconds."""
     total = 0
     for entry in members(process):
-        stat = (entry / "stat").read_text().rpartition(")")[2].split()
-        total += int(stat[11]) + int(stat[12])
+        user, system = stat(entry.name)[11:13]
+        total += int(user) + int(system)
     return total / TICK
 
 

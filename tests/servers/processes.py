@@ -34,6 +34,24 @@ def wait_until(fact: Callable[[], Any], seconds: float = PATIENCE, *, told: Any 
     return found
 
 
+def stat(pid: int | str) -> list[str]:
+    """Return the fields of /proc/PID/stat that follow the name. Raises OSError if there is none."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def runs(pid: int | str) -> bool:
+    """Return whether any thread of a process is still running.
+
+    A killed process becomes a zombie when its main thread has ended. With hundreds of threads, it
+    takes 20 ms more until the last of them has ended and the process's files are closed.
+    """
+    with contextlib.suppress(OSError):
+        fields = stat(pid)
+        state, threads = fields[0], int(fields[17])
+        return state != "Z" or threads > 1
+    return False
+
+
 class Process:
     """A process of the service with its own environment. Use it as a context manager."""
 
@@ -141,18 +159,12 @@ class Web(Process):
         wait_until(lambda: not self.alive())
 
     def alive(self) -> list[Path]:
-        """Return the /proc entry of each server or worker process that has not ended.
-
-        A killed process with many threads becomes a zombie about 20 ms before the last of them ends
-        and its files are closed.
-        """
+        """Return the /proc entry of each server or worker process that has not ended."""
         assert self.running
         found = []
         for entry in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                state, _, group = (entry / "stat").read_text().rpartition(")")[2].split()[:3]
-                threads = len(list((entry / "task").iterdir()))
-                if group == str(self.running.pid) and (state != "Z" or threads > 1):
+                if stat(entry.name)[2] == str(self.running.pid) and runs(entry.name):
                     found.append(entry)
         return found
 

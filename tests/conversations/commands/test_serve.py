@@ -23,7 +23,7 @@ from conversations.management.commands.serve import KEY_LABEL, Command
 from tests.factories.accounts import AccountFactory
 from tests.patience import PATIENCE
 from tests.servers.forks import Forked, run_to_end
-from tests.servers.processes import free_port, wait_until
+from tests.servers.processes import free_port, runs, wait_until
 
 FEW_FILES = 256
 
@@ -114,13 +114,6 @@ def family_of(pid: int) -> list[int]:
     """Return the ids of a process and its descendants, each parent before its children."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [pid, *(one for child in children for one in family_of(int(child)))]
-
-
-def runs(pid: int) -> bool:
-    """Return whether a process is running. A zombie has ended, so it does not count."""
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False
 
 
 @pytest.mark.slow
