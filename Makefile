@@ -12,32 +12,38 @@ CANDIDATES = $(or $(PYTHON),$(wildcard $(PY)) python3.13 python3.12 python3.11 p
 # Packages are installed uncompiled, which saves seconds and space. Each module is compiled once, when first imported.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test bench soak fuzz check openapi conformance requirements clean base dev
+.PHONY: run test test-all bench soak fuzz check openapi conformance requirements clean base dev
 
 run: base
 	@exec $(PY) manage.py serve
 
-# Uses one more process than there are cores, at most eight, each with its own stand-in servers and database. The files
-# run in the order that tests/conftest.py sets, slowest first. Leaves out the slow tests: ARGS="-m slow" runs only them,
-# and ARGS="-m ''" runs all tests. ALL_LOOKS=1 ARGS="-m '' tests/browser" inspects every page of the admin at phone and
-# desktop width, in light and dark mode, as each role.
+# The fast suite: in process and through HTTP, on the embedded default, or on the servers that TEST_DATABASE_URL and
+# TEST_REDIS_URL name. ARGS passes arguments to pytest. Uses one more process than there are cores, at most eight, each
+# with its own stand-in servers and database.
+PYTEST := $(PY) -m pytest -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 test: dev
-	@exec $(PY) -m pytest -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@exec $(PYTEST) -m "not slow and not processes" $(ARGS)
+
+# The whole suite: also processes, faults, browsers, samples in other languages and generated clients. Groups that need a
+# tool that is not on this machine are left out and named in the last lines. ALL_LOOKS=1 ARGS=tests/browser inspects
+# every page of the admin at phone and desktop width, in light and dark mode, as each role.
+test-all: dev
+	@exec $(PYTEST) -m "" $(ARGS)
 
 # Measures the figures in docs/benchmarks.md, on the embedded default or on the servers that TEST_DATABASE_URL and
 # TEST_REDIS_URL name.
 bench: dev
-	@exec $(PY) -m tests.bench $(ARGS)
+	@exec $(PY) -m tests.tools.bench $(ARGS)
 
 # Tests webhook delivery under faults of every kind, on both kinds of installation; takes several minutes. ARGS=replies
 # tests the replies to visitors instead, and ARGS=models tests the fallback to a second model. See docs/delivery.md.
 soak: dev
-	@exec $(PY) -m tests.soak $(ARGS)
+	@exec $(PY) -m tests.tools.soak $(ARGS)
 
 # Sends 20,000 hostile requests to all operations while slow clients hold connections. ARGS="--requests N --seed N" sets
 # the number of requests and the seed; the output shows the seed.
 fuzz: dev
-	@exec $(PY) -m tests.fuzz $(ARGS)
+	@exec $(PY) -m tests.tools.fuzz $(ARGS)
 
 # The checks run on their own embedded default, whatever the environment or .env contains.
 ALONE := env STATE_DIR=build/check DATABASE_URL= REDIS_URL= SECRET_KEY= ENCRYPTION_KEYS= PUBLIC_URL=http://127.0.0.1:8000 \

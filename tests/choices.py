@@ -10,7 +10,7 @@ from django.urls import reverse
 from accounts.models import User
 from chatbots.models import LlmModel
 from config.admin.choices import OFFERED
-from tests.bench import bulk
+from tests.factories import bulk
 
 SEARCH = reverse("admin:autocomplete")
 OPTION = re.compile(r'<option value="([^"]*)"( selected)?')

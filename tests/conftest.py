@@ -32,12 +32,17 @@ from tests.servers.receiver import Receiver
 
 pytest_plugins = ["tests.groups"]
 
+# Folders whose tests start processes or need a browser or another tool. `make test` leaves them
+# out, except for the main job's test; `make test-all` runs them.
+WHOLE = tuple(f"tests/{name}/" for name in ("browser", "docs", "faults", "service", "tools"))
+MAIN_JOB = "tests/service/test_main_job.py"
+
 # Path prefixes of the test files that take the longest, mostly because they start processes.
 # CPU-bound files alternate with files that mostly wait, so that both kinds run at the same time.
 LONGEST = (
-    *("tests/faults/test_worker", "tests/bench/", "tests/faults/test_stop", "tests/browser/"),
+    *("tests/faults/test_worker", "tests/tools/bench/", "tests/faults/test_stop", "tests/browser/"),
     *("tests/faults/test_locked_rows", "tests/service/", "tests/accounts/admin/test_scope"),
-    *("tests/faults/test_outage", "tests/soak/", "tests/contract/test_endpoints_"),
+    *("tests/faults/test_outage", "tests/tools/soak/", "tests/contract/test_endpoints_"),
     *("tests/faults/", "tests/conversations/commands/test_serve", "tests/docs/"),
     *("tests/webhooks/commands/test_webhook_sink", "tests/conversations/test_dispatcher"),
     *("tests/webhooks/engine/test_post", "tests/webhooks/admin/", "tests/config/"),
@@ -47,7 +52,8 @@ LONGEST = (
 def pytest_configure(config: pytest.Config) -> None:
     for marker in (
         "proves(rule, ...): the rules of docs/specification-index.toml that a test proves",
-        "slow: runs only with -m slow, because it takes several seconds",
+        "slow: runs only in make test-all, because it takes several seconds",
+        "processes: runs only in make test-all, because it needs processes or other tools",
     ):
         config.addinivalue_line("markers", marker)
     PasswordHasher.iterations = 1_000  # makes tests faster; servers under test use the real number
@@ -69,14 +75,18 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     return (os.cpu_count() or 1) + 1 if config.option.numprocesses == "auto" else None
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest selects tests by their markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the slowest files first, so that the run does not end with only one process at work."""
+    """Run the slowest files first, and mark the tests that `make test` leaves out."""
 
     def rank(item: pytest.Item) -> int:
         places = (place for place, start in enumerate(LONGEST) if item.nodeid.startswith(start))
         return next(places, len(LONGEST))
 
     items.sort(key=rank)
+    for item in items:
+        if item.nodeid.startswith(WHOLE) and not item.nodeid.startswith(MAIN_JOB):
+            item.add_marker(pytest.mark.processes)
 
 
 def pytest_collection_finish() -> None:

@@ -9,8 +9,8 @@ from playwright.sync_api import Locator, Page, expect
 from accounts.models import Account, User
 from chatbots.models import Chatbot, ChatbotMember
 from config.admin.choices import OFFERED
-from tests.bench import bulk
 from tests.browser.devices import Device
+from tests.factories import bulk
 from tests.factories.webhooks import DeliveryFactory
 
 

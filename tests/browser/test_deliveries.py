@@ -14,9 +14,9 @@ from playwright.sync_api import Page, expect
 from accounts.models import ApiKey
 from chatbots.models import Chatbot
 from config.outbound.failures import Reason
-from tests.bench import bulk
 from tests.browser.crawl import HEIGHT, PHONE
 from tests.browser.devices import Device
+from tests.factories import bulk
 from tests.factories.conversations import LeadFactory, ThreadFactory
 from tests.factories.webhooks import SECRET, DeliveryFactory, EndpointFactory
 from tests.servers import certificates

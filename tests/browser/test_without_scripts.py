@@ -10,8 +10,8 @@ from accounts.models import Account, User
 from chatbots.models import Chatbot
 from config.admin.choices import OFFERED
 from conversations.models import Message
-from tests.bench import bulk
 from tests.browser.conftest import PATIENCE
+from tests.factories import bulk
 from tests.factories.conversations import MessageFactory, ThreadFactory
 from tests.factories.webhooks import DeliveryFactory
 from webhooks.models import Delivery

@@ -18,10 +18,10 @@ from chatbots.access import ChatbotForbidden, OpenChatbot, open_to
 from chatbots.models import Chatbot, ChatbotMember
 from chatbots.viewsets.base import CallerViewSet
 from config.runtime.context import Context, acting
-from tests.bench import bulk
-from tests.bench.growth import add_foreign
+from tests.factories import bulk
 from tests.factories.accounts import AccountFactory, MembershipFactory, UserFactory
 from tests.factories.chatbots import ChatbotFactory, ChatbotMemberFactory
+from tests.tools.bench.growth import add_foreign
 
 pytestmark = [pytest.mark.django_db, pytest.mark.proves("Authentication", "Chatbots")]
 

@@ -10,7 +10,7 @@ import requests
 from django.urls import reverse
 
 from chatbots.models import Chatbot
-from tests.bench import bulk
+from tests.factories import bulk
 from tests.factories.staff import signed_in, superuser
 from tests.factories.webhooks import DeliveryFactory
 from tests.servers.processes import Web, wait_until

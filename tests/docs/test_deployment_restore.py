@@ -13,8 +13,8 @@ from django.conf import settings
 from tests.groups import needs
 from tests.patience import PATIENCE
 from tests.servers.forks import run_to_end
+from tests.servers.postgres import NAME, Postgres, programs
 from tests.servers.processes import ROOT
-from tests.soak.postgres import NAME, Postgres, programs
 
 pytestmark = pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no server")
 

@@ -15,7 +15,7 @@ from django.conf import settings
 
 from tests.groups import needs
 from tests.servers.processes import wait_until
-from tests.soak.ground import Ground, servers, servers_are_there
+from tests.tools.soak.ground import Ground, servers, servers_are_there
 
 pytestmark = pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no server")
 

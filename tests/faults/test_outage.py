@@ -17,8 +17,8 @@ import requests
 from django.conf import settings
 
 from tests.groups import needs
+from tests.servers.postgres import Postgres, programs
 from tests.servers.processes import ROOT, Web, wait_until
-from tests.soak.postgres import Postgres, programs
 
 pytestmark = [
     pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no server"),

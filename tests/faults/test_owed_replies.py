@@ -27,12 +27,12 @@ from tests.factories.conversations import ThreadFactory
 from tests.factories.webhooks import EndpointFactory
 from tests.groups import needs
 from tests.patience import PATIENCE
+from tests.servers import postgres
 from tests.servers.behaviors import Arrival, Step, answer
 from tests.servers.model import HeldModel, saying
 from tests.servers.processes import Web, Worker, wait_until
 from tests.servers.receiver import Receiver
-from tests.soak import postgres
-from tests.soak.ground import servers
+from tests.tools.soak.ground import servers
 from webhooks.models import Delivery
 
 pytestmark = pytest.mark.proves("Threads and messages")

@@ -15,8 +15,8 @@ from tests.patience import PATIENCE
 from tests.servers.behaviors import Arrival, Step, head
 from tests.servers.processes import wait_until
 from tests.servers.receiver import Receiver
-from tests.soak.ground import TIMEOUT, Ground, servers, servers_are_there
-from tests.soak.ledger import LEFT_TO_DO
+from tests.tools.soak.ground import TIMEOUT, Ground, servers, servers_are_there
+from tests.tools.soak.ledger import LEFT_TO_DO
 from webhooks.engine.claims import MARGIN
 
 pytestmark = pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no server")

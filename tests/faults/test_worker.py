@@ -21,7 +21,7 @@ from tests.servers.behaviors import answer, stall
 from tests.servers.mail import MailServer
 from tests.servers.processes import Worker, wait_until
 from tests.servers.receiver import Receiver
-from tests.soak.judge import TAKEN_OVER
+from tests.tools.soak.judge import TAKEN_OVER
 from webhooks.engine.queue import now
 from webhooks.models import Attempt, Delivery, Endpoint
 

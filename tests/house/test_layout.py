@@ -76,7 +76,7 @@ def test_every_test_file_is_named_after_what_it_tests() -> None:
         ("contract/test_limits.py", True),
         ("contract/test_http_statuses_order.py", True),
         ("docs/test_open_points.py", True),
-        ("bench/test_measures.py", True),
+        ("tools/bench/test_measures.py", True),
         ("faults/test_anything.py", True),
         ("accounts/test_key.py", False),
         ("accounts/test_keyset.py", False),

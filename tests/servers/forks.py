@@ -61,7 +61,7 @@ class Forked:
         ready, says_ready = CONTEXT.Pipe(duplex=False)
         # The process is a daemon, so it ends with the tests even if a failed test does not stop it.
         self.process = CONTEXT.Process(target=run, args=(plan, says_ready), daemon=True)
-        # Hide the main module, which may be tests.soak. Otherwise, the child would import it again.
+        # Hide the main module, which may be the soak. Otherwise, the child would import it again.
         with mock.patch.dict(sys.modules, __main__=ModuleType("__main__")):
             self.process.start()
         says_ready.close()

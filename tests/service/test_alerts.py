@@ -20,7 +20,7 @@ from config.database.ids import new_id
 from config.models import PeriodicWork
 from conversations import tasks
 from conversations.models import LedgerCheck, OwedReply
-from tests.bench import bulk
+from tests.factories import bulk
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.conversations import MessageFactory
 from tests.groups import needs

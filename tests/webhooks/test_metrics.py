@@ -9,7 +9,7 @@ from django.db import connection
 from django.utils import timezone
 
 from config.database.ids import new_id
-from tests.bench import bulk
+from tests.factories import bulk
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from webhooks import metrics
 from webhooks.engine.queue import keep_to_indexes

@@ -11,7 +11,7 @@ from accounts.admin.scope import declared_lookups
 from accounts.models import Account, Membership, Plan, User
 from chatbots.models import Chatbot, LlmModel
 from tests.admin_urls import pages
-from tests.bench import bulk
+from tests.factories import bulk
 from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff
 from tests.factories.tenant import Tenant
 

@@ -15,7 +15,7 @@ from accounts.models import Account, ApiKey, Change, Mail, Membership, Usage, Us
 from chatbots.models import Chatbot, Instruction, LlmModel, Localization, Persona
 from conversations.models import Lead, Message, Thread, Visitor
 from tests.admin_urls import pages
-from tests.bench import bulk
+from tests.factories import bulk
 from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff
 from tests.factories.tenant import Tenant
 from webhooks.models import Delivery, Endpoint, RetryJob

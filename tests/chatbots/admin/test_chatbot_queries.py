@@ -19,7 +19,7 @@ from chatbots.models import (
     Persona,
     Version,
 )
-from tests.bench import bulk
+from tests.factories import bulk
 from tests.factories.accounts import UserFactory
 from tests.factories.chatbots import LeadSettingsFactory, PersonaFactory
 from tests.factories.row import in_trail

@@ -24,7 +24,7 @@ from conversations.models.message import MessageType
 from conversations.services import agent_message, escalation
 from conversations.services.activity import day_of, hour_of
 from conversations.services.threads import update
-from tests.bench import bulk
+from tests.factories import bulk
 from tests.factories.accounts import AccountFactory
 from tests.factories.chatbots import ChatbotFactory, LlmModelFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory

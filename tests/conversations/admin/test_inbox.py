@@ -16,7 +16,7 @@ from conversations.admin.inbox_views import VIEWS, news
 from conversations.models import Message, Thread
 from conversations.models.message import MessageType
 from conversations.services import agent_message, escalation, visitor_message
-from tests.bench import bulk
+from tests.factories import bulk
 from tests.factories.accounts import UserFactory
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory, VisitorFactory

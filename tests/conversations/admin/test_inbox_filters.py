@@ -11,7 +11,7 @@ from django.urls import reverse
 from chatbots.models import Chatbot
 from conversations.admin.inbox_filters import BOUNDED, KEPT, applied
 from conversations.models import Thread
-from tests.bench import bulk
+from tests.factories import bulk
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.conversations import LeadFactory, ThreadFactory, VisitorFactory
 from tests.factories.staff import AGENTS, staff, superuser

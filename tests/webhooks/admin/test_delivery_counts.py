@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chatbots.models import Chatbot
-from tests.bench import bulk
+from tests.factories import bulk
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.staff import signed_in, superuser
 from tests.factories.webhooks import DeliveryFactory

@@ -14,12 +14,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chatbots.models import Chatbot
-from tests.bench import bulk
-from tests.bench.lists import fill
+from tests.factories import bulk
 from tests.factories.accounts import AccountFactory
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff, superuser
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from tests.tools.bench.lists import fill
 from webhooks.admin import delivery_list
 from webhooks.models import Delivery
 

@@ -10,11 +10,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from chatbots.models import Chatbot
-from tests.bench import bulk
-from tests.bench.lists import AGES
+from tests.factories import bulk
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.staff import AGENTS, signed_in, staff, superuser
 from tests.factories.webhooks import DeliveryFactory
+from tests.tools.bench.lists import AGES
 
 CAUSES = reverse("admin:webhooks_delivery_causes")
 LOG = reverse("admin:webhooks_delivery_changelist")

@@ -1,0 +1,218 @@
+"""Benchmarks of the delivery engine: delays, rates, CPU time, and ratios within a single run.
+
+Each benchmark takes the receivers and a size (1 is full size), runs a worker as an operator would,
+and returns its figures by name.
+"""
+
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import requests
+from requests.adapters import HTTPAdapter
+
+from tests.factories.webhooks import SECRET
+from tests.servers import certificates
+from tests.servers.processes import Process, Worker, stat, wait_until
+from tests.tools.bench import load
+from tests.tools.bench.sink import HOSTS, Sink
+from webhooks import signing
+from webhooks.models import Attempt, Delivery
+
+Figures = dict[str, float]
+Post = Callable[..., requests.Response]
+
+SLOTS = 512  # the default number of slots (threads) in a worker
+POOL = 32  # threads in each comparison pool; a pool with more threads is slower
+LEAST = 0.025  # seconds; shorter times are mostly noise, so ratios treat them as this long
+
+
+@contextmanager
+def worker(sink: Sink, *, timeout: float = 10, retry_after: float = 1) -> Iterator[Worker]:
+    """Run a worker, yield it after its first delivery, and delete all deliveries at the end."""
+    delays = f"{retry_after:g},5,25"
+    given = {"WEBHOOK_TIMEOUT": f"{timeout:g}", "WEBHOOK_RETRY_DELAYS": delays}
+    with Worker(slots=SLOTS, **given) as running:
+        load.commit(load.events(load.endpoints(sink, "/take", 1), 1))
+        load.all_settled(60)
+        sink.take()
+        yield running
+    Delivery.objects.all().delete()
+
+
+def arrival(sink: Sink, size: float) -> Figures:
+    """Measure the time from commit to arrival, at ten events a second."""
+    with worker(sink):
+        events = load.events(load.endpoints(sink, "/take", 10), round(300 * size))
+        took = delays_of(sink, events, a_second=10)
+    return {
+        "arrival_p50_s": load.percentile(took, 0.5),
+        "arrival_p99_s": load.percentile(took, 0.99),
+    }
+
+
+def arrival_idle(sink: Sink, size: float) -> Figures:
+    """Measure the time from commit to arrival with an event every 11 seconds.
+
+    That is long enough for the engine to slow its polling between events.
+    """
+    with worker(sink):
+        events = load.events(load.endpoints(sink, "/take", 10), max(2, round(20 * size)))
+        took = delays_of(sink, events, a_second=1 / (11 if size > 0.2 else 1))
+    return {"arrival_idle_p50_s": load.percentile(took, 0.5), "arrival_idle_max_s": max(took)}
+
+
+def idle(sink: Sink, size: float) -> Figures:
+    """Measure the share of a core that an idle worker uses."""
+    with worker(sink) as running:
+        time.sleep(12 if size > 0.2 else 1)  # a worker polls more often after it has been busy
+        before, began = cpu_seconds(running), time.monotonic()
+        time.sleep(30 * size)
+        used = cpu_seconds(running) - before
+    return {"idle_cores": used / (time.monotonic() - began)}
+
+
+def throughput(sink: Sink, size: float) -> Figures:
+    """Let a worker drain a backlog, and compare it with thread pools that post the same bodies.
+
+    There are twenty receivers. One pool opens a new connection for each request, as a simple script
+    would. The other keeps its connections open. The pools only send, whereas the worker also stores
+    each attempt.
+    """
+    count = round(3_000 * size)
+    figures: Figures = {}
+    with worker(sink) as running:
+        for path in ("/take", "/late"):
+            events = load.events(load.endpoints(sink, path, 20), count)
+            bodies = [bytes(each.body) for each in events]
+            plain = posted(sink, path, bodies, requests.post)
+            keeping = posted(sink, path, bodies, keeping_session().post)
+            cpu, began = cpu_seconds(running), load.commit(events)
+            wait_until(lambda: sink.count() >= count, 300)
+            seconds = max(one.moment for one in sink.take()) - began
+            load.all_settled(60)
+            name = f"throughput_{path[1:]}"
+            figures |= {
+                f"{name}_a_second": count / seconds,
+                f"{name}_of_plain_pool": plain / seconds,
+                f"{name}_of_keeping_pool": keeping / seconds,
+                f"{name}_cpu_ms": 1000 * (cpu_seconds(running) - cpu) / count,
+            }
+    return figures
+
+
+def keeping_session() -> requests.Session:
+    session = requests.Session()
+    session.trust_env = False
+    session.mount("https://", HTTPAdapter(pool_connections=HOSTS, pool_maxsize=POOL))
+    return session
+
+
+def posted(sink: Sink, path: str, bodies: list[bytes], post: Post) -> float:
+    """Post bodies from a thread pool. Returns the seconds taken.
+
+    Asserts that each body is accepted.
+    """
+    trusted = certificates.ca_file()
+
+    def send(number: int, body: bytes) -> None:
+        headers = signing.headers(body, SECRET)
+        url = sink.url(path, number)
+        assert post(url, data=body, headers=headers, timeout=10, verify=trusted).ok
+
+    began = time.monotonic()
+    with ThreadPoolExecutor(POOL) as pool:
+        list(pool.map(send, itertools.count(), bodies))
+    sink.take()
+    return time.monotonic() - began
+
+
+def fairness(sink: Sink, size: float) -> Figures:
+    """Measure how much 3,000 deliveries to hanging receivers delay those to healthy receivers."""
+    figures: Figures = {}
+    # The hanging endpoints either have never been tried or have just recorded a success.
+    for name, known in (("untried", False), ("known", True)):
+        alone, beside = (load.percentile(took, 0.99) for took in hang(sink, size, known=known))
+        figures |= {
+            f"fairness_alone_{name}_p99_s": alone,
+            f"fairness_beside_{name}_p99_s": beside,
+            f"fairness_{name}_ratio": max(LEAST, beside) / max(LEAST, alone),
+        }
+    return figures
+
+
+def hang(sink: Sink, size: float, *, known: bool) -> tuple[list[float], list[float]]:
+    """Return the delays at healthy receivers, first without and then with hanging receivers.
+
+    The deliveries to hanging receivers far outnumber the worker's slots. Each measurement lasts six
+    times the timeout, because deliveries to healthy receivers are late only when many attempts
+    begin or time out at the same time.
+    """
+    count, rate, hanging = round(1_200 * size), 20.0, min(3_000, round(30_000 * size))
+    with worker(sink):
+        healthy = load.endpoints(sink, "/take", 20)
+        alone = delays_of(sink, load.events(healthy, count), a_second=rate)
+        load.commit(load.events(load.endpoints(sink, "/hang", 50, known=known), hanging))
+        return alone, delays_of(sink, load.events(healthy, count), a_second=rate)
+
+
+def retries(sink: Sink, size: float) -> Figures:
+    """Let a thousand deliveries fail once, and measure how late their second attempts begin.
+
+    Asserts that each delivery has a second attempt.
+    """
+    count, rate = round(1_000 * size), 100.0
+    after = count / rate + 2  # seconds; long enough for all first attempts to fail before a retry
+    with worker(sink, retry_after=after):
+        load.commit_evenly(load.events(load.endpoints(sink, "/again", 50), count), a_second=rate)
+        load.all_settled(after + 60)
+        ended = dict(Attempt.objects.filter(number=1).values_list("delivery", "finished_at"))
+        begun = Attempt.objects.filter(number=2).values_list("delivery", "started_at")
+        late = [(at - ended[pk]).total_seconds() - after for pk, at in begun]
+        assert len(late) == count
+    return {"retries_late_p99_s": load.percentile(late, 0.99), "retries_earliest_s": min(late)}
+
+
+def deadline(sink: Sink, size: float) -> Figures:
+    """Measure how far attempts overrun the timeout when twenty receivers drip their headers."""
+    timeout = 10 * size
+    with worker(sink, timeout=timeout, retry_after=600):
+        load.commit(load.events(load.endpoints(sink, "/drip", 20), 20))
+        ended = Attempt.objects.filter(status="RETRYING")
+        wait_until(lambda: ended.count() == 20, timeout + 60)
+        late = [ms / 1000 - timeout for ms in ended.values_list("response_ms", flat=True)]
+    return {"deadline_exceeded_by_s": max(late)}
+
+
+def delays_of(sink: Sink, events: list[Delivery], *, a_second: float) -> list[float]:
+    """Commit events at a steady rate. Returns how long each event took to reach its receiver."""
+    sink.take()
+    committed = load.commit_evenly(events, a_second=a_second)
+    ids = [each.pk for each in events]
+    rows = Delivery.objects.filter(pk__in=ids)
+    wait_until(lambda: rows.filter(state="SUCCESS").count() == len(ids), 120)
+    return load.delays(committed, sink.take())
+
+
+def cpu_seconds(process: Process) -> float:
+    """Return the processor time of a process, including all its threads, in seconds."""
+    assert process.running
+    user, system = stat(process.running.pid)[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+MEASURES: dict[str, Callable[[Sink, float], Figures]] = {
+    each.__name__: each
+    for each in (
+        arrival,
+        arrival_idle,
+        idle,
+        throughput,
+        fairness,
+        retries,
+        deadline,
+    )
+}

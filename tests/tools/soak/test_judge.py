@@ -1,0 +1,214 @@
+"""A short soak: real processes fail while events are created, and no event is lost.
+
+`make soak` does the same with 5,000 events and 200 faults. Other tests here falsify the record of
+the run, and check that tests.tools.soak.judge detects each falsification.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from copy import copy
+from dataclasses import replace
+
+import pytest
+from django.conf import settings
+
+from tests.groups import needs
+from tests.servers import postgres
+from tests.tools.soak import replies, report
+from tests.tools.soak.faults import AWAY, CUTS, PAST_LEASE, STOPS, Fault
+from tests.tools.soak.ground import DELAYS, Ground, embedded, servers
+from tests.tools.soak.judge import judge
+from tests.tools.soak.ledger import Delivery
+from tests.tools.soak.run import Story, run
+
+pytestmark = [pytest.mark.proves("Delivery rules", "Events"), pytest.mark.timeout(300)]
+
+EVENTS, SEED = 200, 1
+KINDS = (
+    "worker killed",
+    "worker halted",
+    "worker dies at after-answer",
+    "web killed",
+    "receiver 500",
+    "receiver hang",
+    "receiver close",
+)
+OF_SERVERS = ("redis flushed", "redis killed", "messages doubled", "postgres crashed")
+
+
+def ground() -> AbstractContextManager[Ground]:
+    """Return an installation with the same kind of database as this test run."""
+    if settings.EMBEDDED:
+        return embedded()
+    needs("redis-server")
+    if not postgres.programs():
+        needs("initdb")
+    return servers()
+
+
+@pytest.fixture(scope="module")
+def story() -> Story:
+    kinds = KINDS if settings.EMBEDDED else KINDS + OF_SERVERS
+    with ground() as here:
+        return run(here, kinds, events=EVENTS, seed=SEED, ceiling=240, quiet=True)
+
+
+@pytest.mark.slow
+@pytest.mark.proves("Threads and messages")
+def test_every_message_has_one_reply_a_draft_or_an_escalation() -> None:
+    with ground() as here:
+        told = replies.run(here, messages=30, faults=2, seed=SEED, ceiling=240)
+    assert told["violations"] == []
+    assert sum(told["ends"].values()) >= 30
+    assert told["ends"]["reply"] > 0
+
+
+@pytest.mark.proves("Delivery rules/4")
+def test_every_committed_event_arrives_and_every_duplicate_has_a_fault_as_its_cause(
+    story: Story,
+) -> None:
+    verdict = judge(story)
+    assert not verdict.violations
+    assert len(story.committed) >= EVENTS
+    assert len(story.faults) >= len(KINDS) and all(fault.over for fault in story.faults)
+
+
+def plain(story: Story) -> Delivery:
+    """Return a delivery that is the first in its thread and succeeded on the first attempt."""
+    tried = [one.delivery for one in story.attempts]
+    return next(
+        one
+        for one in story.deliveries
+        if one.state == "SUCCESS" and one.position == 1 and tried.count(one.id) == 1
+    )
+
+
+def is_never_received(story: Story, one: Delivery) -> None:
+    story.heard = [each for each in story.heard if each.body != one.body]
+
+
+def is_received_with_other_bytes(story: Story, one: Delivery) -> None:
+    story.heard = [
+        replace(each, body=each.body + b" ") if each.body == one.body else each
+        for each in story.heard
+    ]
+
+
+def is_refused_and_called_a_success(story: Story, one: Delivery) -> None:
+    story.heard = [
+        replace(each, said=500) if each.body == one.body else each for each in story.heard
+    ]
+
+
+def is_received_twice(story: Story, one: Delivery) -> None:
+    story.heard = story.heard + [each for each in story.heard if each.body == one.body]
+
+
+def is_interrupted_without_a_fault(story: Story, one: Delivery) -> None:
+    story.deliveries = [
+        replace(each, interruptions=1) if each is one else each for each in story.deliveries
+    ]
+    [attempt] = [each for each in story.attempts if each.delivery == one.id]
+    earlier = replace(
+        attempt, interrupted=True, code=None, status="RETRYING", started=attempt.started - 0.001
+    )
+    story.attempts = [earlier, *story.attempts]
+    story.faults = [each for each in story.faults if each.kind not in CUTS]
+
+
+def is_tried_again_too_early(story: Story, one: Delivery) -> None:
+    [attempt] = [each for each in story.attempts if each.delivery == one.id]
+    again = replace(attempt, number=2, started=(attempt.finished or 0.0) + DELAYS[0] - 0.01)
+    failed = replace(attempt, status="RETRYING", code=None)
+    others = [each for each in story.attempts if each is not attempt]
+    story.attempts = [failed, again, *others]
+
+
+def is_left_over(story: Story, one: Delivery) -> None:
+    story.deliveries = [
+        replace(each, state="PENDING") if each is one else each for each in story.deliveries
+    ]
+
+
+def leaves_success(story: Story, one: Delivery) -> None:
+    story.left_success = [one.id]
+
+
+def loses_its_row(story: Story, one: Delivery) -> None:
+    story.deliveries = [each for each in story.deliveries if each is not one]
+
+
+def is_begun_after_the_next_of_its_thread(story: Story, one: Delivery) -> None:
+    story.attempts = [
+        replace(each, started=each.started + 1_000) if each.delivery == one.id else each
+        for each in story.attempts
+    ]
+
+
+def is_taken_over_late(story: Story, one: Delivery) -> None:
+    [again] = [each for each in story.attempts if each.delivery == one.id]
+    died = again.started - 3.2
+    cut = replace(again, interrupted=True, code=None, status="RETRYING", started=died)
+    others = [each for each in story.attempts if not (each is again or each.interrupted)]
+    story.attempts = [cut, again, *others]
+    death = Fault(1, "worker killed", "worker 0", 0.0, 0.0, died, died, died, died)
+    story.faults = [death, *(each for each in story.faults if each.kind not in STOPS)]
+    story.workers = 2
+
+
+def waits_until_redis_is_back(story: Story, one: Delivery) -> None:
+    ended = max(each.at for each in story.heard) + 16
+    away = Fault(1, AWAY, "redis", 0.0, 0.0, ended - 75, ended, ended - 75, ended)
+    story.faults = [away, *story.faults]
+
+
+@pytest.mark.parametrize(("halted", "excused"), [((-20, 5), True), ((-20, -19.5), False)])
+def test_only_time_without_any_worker_excuses_silence_in_a_redis_outage(
+    halted: tuple[float, float], excused: bool, story: Story
+) -> None:
+    changed = copy(story)
+    waits_until_redis_is_back(changed, plain(story))
+    began, ended = (changed.faults[0].over + seconds for seconds in halted)
+    for number in range(story.workers):
+        assert any("during the Redis outage" in each for each in judge(changed).violations)
+        times = (began, ended, began, ended)
+        halt = Fault(number, PAST_LEASE, f"worker {number}", 0.0, 0.0, *times)
+        changed.faults = [halt, *changed.faults]
+    silent = any("during the Redis outage" in each for each in judge(changed).violations)
+    assert silent is not excused
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (is_never_received, "was never received"),
+        (is_received_with_other_bytes, "bytes that were never committed"),
+        (is_refused_and_called_a_success, "which was not sent"),
+        (is_received_twice, "without an attempt"),
+        (is_interrupted_without_a_fault, "without a fault"),
+        (is_tried_again_too_early, "attempt 2 came after 0.49"),
+        (is_taken_over_late, "a live worker took over after 3.2 s"),
+        (is_left_over, "is still PENDING"),
+        (leaves_success, "left SUCCESS"),
+        (loses_its_row, "committed, but has no event"),
+        (waits_until_redis_is_back, "nothing was received during the Redis outage"),
+        (is_begun_after_the_next_of_its_thread, "started before its thread's earlier event"),
+    ],
+)
+def test_the_judge_notices_every_falsified_record(
+    change: Callable[[Story, Delivery], None], words: str, story: Story
+) -> None:
+    changed = copy(story)
+    change(changed, plain(story))
+    assert any(words in violation for violation in judge(changed).violations)
+
+
+def test_the_report_shows_the_attempts_and_requests_of_a_delivery_that_broke_a_rule(
+    story: Story,
+) -> None:
+    changed, one = copy(story), plain(story)
+    is_interrupted_without_a_fault(changed, one)
+    cases = {case["id"]: case for case in map(report.of_case, judge(changed).broken)}
+    case = cases[one.id]
+    assert any(attempt["interrupted"] for attempt in case["attempts"])
+    assert len(case["requests"]) >= 1
