@@ -5,12 +5,9 @@ import os
 import signal
 import sys
 
-from config.runtime import streams
-
 
 def main() -> None:
     """Run the management command given in the arguments. SIGTERM stops it, as Ctrl-C does."""
-    streams.prepare()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     try:
@@ -20,10 +17,6 @@ def main() -> None:
         raise SystemExit(
             "Django is not installed for this Python: run `make run`, or use .venv/bin/python"
         ) from error
-    try:
-        "".join(sys.argv).encode()
-    except UnicodeEncodeError:
-        raise SystemExit("CommandError: the arguments are not valid UTF-8") from None
     try:
         execute_from_command_line(sys.argv)
     except DatabaseError as error:
@@ -38,8 +31,6 @@ def main() -> None:
             except CommandError as missing:
                 raise SystemExit(f"CommandError: {missing}") from None
         raise
-    finally:
-        sys.stdout.flush()
 
 
 if __name__ == "__main__":

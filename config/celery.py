@@ -3,7 +3,6 @@
 import logging
 import logging.config
 import os
-import sys
 from typing import Any
 
 from celery import Celery
@@ -11,7 +10,6 @@ from celery.signals import setup_logging
 from django.conf import settings
 
 from config.runtime.broker import QuickAMQP
-from config.runtime.logs import LogStream
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 # Django's checks load all pages and routes, which a worker never uses.
@@ -38,11 +36,6 @@ app.steps["worker"].add("conversations.dispatcher:DispatcherStep")
 
 @setup_logging.connect(weak=False)
 def keep_logging(**_: Any) -> None:
-    """Log in the service's format instead of Celery's plain text.
-
-    Celery prints its banner and its shutdown messages to `sys.__stdout__`, so this function
-    replaces that stream.
-    """
+    """Log in the service's format instead of Celery's plain text."""
     logging.config.dictConfig(settings.LOGGING)
     logging.captureWarnings(True)
-    sys.__stdout__ = LogStream(logging.getLogger("config.worker"))  # type: ignore[misc,assignment]

@@ -5,13 +5,10 @@ metrics there, in files that outlive the process. The metrics page sums the valu
 no counter drops when a process dies. If METRICS_DIR is not set, a process shows only its own
 metrics.
 
-Import Counter, Gauge and Histogram from this module, because the files must exist before the first
-metric is created.
+This is prometheus_client's multiprocess mode.
 """
 
-import logging
 import os
-import sys
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
@@ -29,44 +26,17 @@ from prometheus_client import (
     Metric,
     disable_created_metrics,
     start_http_server,
-    values,
 )
-from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
 
 __all__ = ["Counter", "Gauge", "Histogram"]
 
-# File sizes in bytes, by kind of metric. The library writes to memory-mapped files. On a full disk,
-# a write to unallocated space would kill the process, so the space is allocated at startup.
-SIZES = {"counter": 2**19, "histogram": 2**21, "gauge_livesum": 2**16, "gauge_livemin": 2**16}
 LOOK = 5.0  # seconds between checks of the connection pool
-
-logger = logging.getLogger(__name__)
-
-
-def reserve(folder: Path) -> None:
-    """Allocate this process's files on disk. If that fails, keep the metrics in memory."""
-    try:
-        for kind, size in SIZES.items():
-            path = folder / f"{kind}_{os.getpid()}.db"
-            path.touch(mode=0o600)
-            with path.open("a+b") as file:
-                if os.fstat(file.fileno()).st_size == 0 and sys.platform == "linux":
-                    os.posix_fallocate(file.fileno(), 0, size)
-    except OSError as error:
-        logger.warning(
-            "this process shows only its own metrics, because it cannot write to %s: %s",
-            *(folder, error.strerror),
-        )
-        settings.METRICS_DIR = None
-        values.ValueClass = values.MutexValue
-
 
 # A page that sums the metrics of several processes cannot show when each metric was created, so
 # creation times are left out of every page.
 disable_created_metrics()  # type: ignore[no-untyped-call]
-if settings.METRICS_DIR:
-    reserve(settings.METRICS_DIR)
 
 IN_PROGRESS = Gauge(
     "chatbots_requests_in_progress",
@@ -148,14 +118,13 @@ def registry(*further: Collector) -> CollectorRegistry:
 
 def forget_dead(folder: Path) -> None:
     """Delete the gauges of processes that have ended. Their counters remain in the totals."""
-    for file in folder.glob("gauge_live*_*.db"):
-        number = file.stem.rpartition("_")[2]
-        # The process may belong to another user, or the file may already have been deleted.
+    for pid in {int(file.stem.rpartition("_")[2]) for file in folder.glob("gauge_*")}:
+        # The process may belong to another user, or another page may have deleted the files.
         with suppress(PermissionError, FileNotFoundError):
             try:
-                os.kill(int(number), 0)
+                os.kill(pid, 0)
             except ProcessLookupError:
-                file.unlink()
+                mark_process_dead(pid, str(folder))  # type: ignore[no-untyped-call]
 
 
 def serve(address: str, port: int) -> None:

@@ -132,8 +132,7 @@ def log_access(request: HttpRequest, response: HttpResponseBase, ms: int) -> Non
     """Write a request's line to the access log: status, duration, route and caller.
 
     Errors are logged even if ACCESS_LOG is off. If the caller is unknown, the line contains the
-    client's address. Anyone can cause a response with status 429, or an error without a known
-    caller, so a flood of such lines is summarized.
+    client's address.
     """
     status = response.status_code
     quiet = request.path_info in HostMiddleware.PROBES or request.path_info.startswith(
@@ -145,12 +144,11 @@ def log_access(request: HttpRequest, response: HttpResponseBase, ms: int) -> Non
     anonymous = not (known.key or known.user)
     facts = {"status": status, "ms": ms, "route": known.route or f"{request.method} -"}
     facts |= {"address": request.META.get("REMOTE_ADDR", "")} if anonymous else {}
-    bounded = status == 429 or (status >= 400 and anonymous)
     logger.log(
         logging.WARNING if status >= 400 else logging.INFO,
         "%s: %d in %d ms",
         *(facts["route"], status, ms),
-        extra=facts | {"bounded": bounded},
+        extra=facts,
     )
 
 

@@ -191,7 +191,7 @@ AUTH_PASSWORD_VALIDATORS = [
     )
 ]
 
-DEFAULT_EXCEPTION_REPORTER = "config.runtime.debug_page.MaskingReporter"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "config.runtime.debug_page.SecretsFilter"
 # Large enough for the largest conversation starter, which an admin form sends percent-encoded.
 # Forms stay below Django's limit of 1,000 fields, because they split their rows into pages.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024

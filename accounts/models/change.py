@@ -93,7 +93,7 @@ def in_trail(value: Any) -> str | None:
     """Mask and shorten a value for the trail. Both None and the string "None" become None."""
     if value in (None, "None"):
         return None
-    return Truncator(masked(str(value), MASKED)).chars(KEPT)
+    return Truncator(masked(str(value)[:MASKED])).chars(KEPT)
 
 
 class ChangeManager(LogEntryManager):  # type: ignore[misc]  # the library has no types

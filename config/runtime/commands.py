@@ -1,11 +1,9 @@
 """The base class of most management commands: `--json`, a progress bar and clear errors."""
 
-import select
-import signal
 import sys
 from argparse import ArgumentTypeError
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import closing
 from getpass import getpass
 from typing import Any, ClassVar, TypeVar
 from uuid import UUID
@@ -14,13 +12,10 @@ from django.core.checks import Tags
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.validators import validate_email
-from django.db import DatabaseError, transaction
 from django.db.models import QuerySet
 from tqdm import tqdm
 
 from config.api.body import dumps
-from config.database import upgrades
-from config.database.availability import outage_in_words
 from config.database.lengths import SHORT
 from config.runtime.context import Context, acting
 from config.runtime.logs import masked
@@ -32,7 +27,6 @@ STANDARD_INPUT = "-"
 # all pages and routes, and are not needed here: they examine only the code, which is the same on
 # every machine. `manage.py check` runs them.
 CHECKS = [Tags.caches]
-STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that ask a command to stop
 
 
 def email(text: str) -> str:
@@ -72,8 +66,6 @@ def secret_given(text: str | None) -> str | None:
     try:
         at_terminal = sys.stdin.isatty()
         read = getpass("Secret: ") if at_terminal else sys.stdin.readline().rstrip("\r\n")
-    except UnicodeDecodeError:
-        raise CommandError("standard input is not valid UTF-8") from None
     except (EOFError, KeyboardInterrupt):
         read = ""
     if not read:
@@ -110,29 +102,6 @@ def progress(items: Iterable[Item], *, total: int, unit: str) -> Iterable[Item]:
     return tqdm(items, total=total, unit=f" {unit}", file=sys.stderr, disable=None)
 
 
-@contextmanager
-def deferring_stops() -> Iterator[list[int]]:
-    """Collect the signals in STOPS instead of letting them interrupt the work in progress.
-
-    A second signal raises KeyboardInterrupt immediately, because the work may be stuck. Signals
-    that this process ignores, as under nohup, are still ignored.
-    """
-    arrived: list[int] = []
-
-    def note(number: int, _: object) -> None:
-        if arrived:
-            raise KeyboardInterrupt
-        arrived.append(number)
-
-    deferred = [number for number in STOPS if signal.getsignal(number) != signal.SIG_IGN]
-    before = {number: signal.signal(number, note) for number in deferred}
-    try:
-        yield arrived
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 class RecordCommand(BaseCommand):
     """A command that calls a service and prints the records that `run` returns or yields.
 
@@ -140,13 +109,12 @@ class RecordCommand(BaseCommand):
     `--json`, each record is printed as lines. With `--json`, the only output is one JSON object, or
     an array if `prints_array` is true.
 
-    If a record contains a new secret, which cannot be shown later, `run` yields the record inside a
-    `printed_before_commit` block.
+    A record that contains a new secret cannot be shown later. `run` therefore yields it within the
+    transaction that stores the secret, so that nothing is stored if the record cannot be printed.
     """
 
     requires_system_checks = CHECKS
     prints_array: ClassVar[bool] = False
-    stops: Sequence[int] = ()  # the signals that have asked the command to stop
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the command's own arguments and `--json`."""
@@ -162,24 +130,19 @@ class RecordCommand(BaseCommand):
         raise NotImplementedError
 
     def handle(self, *_: str, **options: Any) -> None:
-        """Run the command and print its records.
-
-        Raises CommandError if the database does not respond or lacks migrations.
-        """
+        """Run the command and print its records."""
         name = type(self).__module__.rpartition(".")[2]
-        try:
-            with acting(Context(via=f"command {name}")):
-                made = self.run(**options)
-                if isinstance(made, Mapping):
-                    self.show(made, as_json=options["json"])
+        with acting(Context(via=f"command {name}")):
+            made = self.run(**options)
+            if isinstance(made, Mapping):
+                self.show(made, as_json=options["json"])
+                return
+            with closing(made):
+                if self.prints_array and options["json"]:
+                    self.show_array(made)
                     return
-                with closing(made):
-                    self.show_each(made, as_json=options["json"])
-        except DatabaseError as error:
-            if outage := outage_in_words(error):
-                raise CommandError(outage) from None
-            upgrades.check_nothing_missing()
-            raise
+                for record in made:
+                    self.show(record, as_json=options["json"])
 
     def show(self, record: Mapping[str, Any], *, as_json: bool) -> None:
         """Print a record as JSON or as lines."""
@@ -189,48 +152,20 @@ class RecordCommand(BaseCommand):
         lines = (f"{name}: {in_words(value)}\n" for name, value in record.items())
         self.write("".join(lines))
 
-    def show_each(self, records: Records, *, as_json: bool) -> None:
-        """Print each record as soon as `run` yields it.
-
-        If `prints_array` is true, a signal in STOPS takes effect only after the current record.
-        With `--json`, the output is therefore a valid array even if the command fails or is
-        stopped.
-        """
-        if not self.prints_array:
+    def show_array(self, records: Records) -> None:
+        """Print each element as `run` yields it. The array is complete even after an error."""
+        separator = "["
+        try:
             for record in records:
-                self.show(record, as_json=as_json)
-            return
-        separator = ""
-        with deferring_stops() as self.stops:
-            if as_json:
-                self.write("[")
-            try:
-                for record in records:
-                    if as_json:
-                        self.write(separator + dumps(record).decode())
-                        separator = ","
-                    else:
-                        self.show(record, as_json=False)
-            finally:
-                if as_json:
-                    self.write("]\n")
-
-    @contextmanager
-    def printed_before_commit(self) -> Iterator[None]:
-        """Open the transaction in which `run` stores a new secret and yields its record.
-
-        The transaction is committed once the record is printed, and rolled back if printing fails.
-        The transaction begins only when the output can be written to, so that it holds no locks
-        while the reader of a pipe pauses.
-        """
-        with suppress(OSError, ValueError):  # the output has no usable file descriptor
-            select.select([], [self.stdout], [])
-        with transaction.atomic():
-            yield
-        if self.stops:
-            raise KeyboardInterrupt
+                self.write(separator + dumps(record).decode())
+                separator = ","
+        finally:
+            self.write("[]\n" if separator == "[" else "]\n")
 
     def write(self, text: str) -> None:
-        """Write to standard output and flush it."""
-        self.stdout.write(text, ending="")
-        self.stdout.flush()
+        """Write to standard output and flush it. Raises CommandError if that fails."""
+        try:
+            self.stdout.write(text, ending="")
+            self.stdout.flush()
+        except OSError as error:
+            raise CommandError(f"cannot write to standard output: {error.strerror}") from None

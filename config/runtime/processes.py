@@ -1,6 +1,5 @@
-"""Start the web server and the worker as separate processes, watch them, and stop them together."""
+"""Command lines, locks and checks for the processes that `serve` starts."""
 
-import ctypes
 import logging
 import math
 import multiprocessing
@@ -9,13 +8,10 @@ import resource
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 from urllib.error import URLError
@@ -27,9 +23,7 @@ from config.runtime.state import locked, make_private
 
 LOOK = 0.25  # seconds between checks that a web server process's parent is alive
 STOP_BEYOND = 10.0  # seconds allowed for stopping, beyond the longest network timeout
-STOPPED_AFTER = 2.0  # additional seconds before the remaining processes are killed
 KILL_TIMEOUT_MOST = 1800  # the longest kill timeout that granian accepts, in seconds
-PR_SET_PDEATHSIG = 1
 # Maximum number of connections per web process. It is high because slow clients keep their
 # connections open for a long time, and because a connection occupies neither a thread nor a
 # database connection. An idle connection is closed after 30 s.
@@ -124,10 +118,9 @@ def share_metrics() -> None:
     """
     folder: Path = settings.STATE_DIR / "metrics" / str(settings.PORT)
     try:
-        make_private(settings.STATE_DIR)
         shutil.rmtree(folder, ignore_errors=True)
-        folder.parent.mkdir(mode=0o700, exist_ok=True)  # parents=True would ignore the mode
-        folder.mkdir(mode=0o700)
+        for private in (settings.STATE_DIR, folder.parent, folder):
+            make_private(private)
     except OSError as error:
         logger.warning("each process shows only its own metrics: %s: %s", folder, error.strerror)
     else:
@@ -146,12 +139,6 @@ def check_port() -> None:
                 f"cannot listen on {settings.HOST}:{settings.PORT} ({error.strerror}): "
                 "stop the program that uses it, or set another HOST or PORT"
             ) from None
-
-
-def end_with_parent() -> None:
-    """Ask the kernel to end this process when its parent dies, even from SIGKILL (Linux only)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def end_without_parent() -> None:
@@ -181,49 +168,6 @@ def raise_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-@dataclass
-class Family:
-    """The processes that `serve` has started, by name."""
-
-    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
-
-    def start(self, name: str, command: list[str]) -> None:
-        """Start a process in its own session, so that Ctrl-C reaches only `serve`.
-
-        The process group of an earlier process with this name is killed first.
-        """
-        if name in self.running:
-            _end_group(self.running[name])
-        self.running[name] = subprocess.Popen(  # noqa: S603 - our own command line
-            command,
-            cwd=settings.BASE_DIR,
-            start_new_session=True,
-            preexec_fn=end_with_parent,
-        )
-
-    def ended(self) -> str | None:
-        """Return the name of a process that has ended, or None if all are still running."""
-        return next((name for name, one in self.running.items() if one.poll() is not None), None)
-
-    def stop(self) -> None:
-        """Ask all processes to stop, and kill those that have not stopped in time."""
-        for process in self.running.values():
-            if process.poll() is None:
-                process.terminate()
-        deadline = time.monotonic() + grace() + STOPPED_AFTER
-        for process in self.running.values():
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(max(0.0, deadline - time.monotonic()))
-            _end_group(process)
-
-
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    # The children of a killed process keep running in its process group.
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
 def answers(url: str) -> bool:
     """Return whether the web server answers a health check within a second."""
     try:
@@ -232,13 +176,3 @@ def answers(url: str) -> bool:
             return bool(answer.status == 200)
     except (URLError, OSError):
         return False
-
-
-def wait_until(fact: Callable[[], bool], seconds: float) -> bool:
-    """Poll `fact` until it returns true. Returns False if that takes more than `seconds`."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if fact():
-            return True
-        time.sleep(0.05)
-    return False

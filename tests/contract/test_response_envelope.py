@@ -235,7 +235,6 @@ class TestRequestId:
                 lines.append(logs.JsonFormatter().format(record))
 
         handler = Kept()
-        handler.addFilter(logs.RequestFilter())
         logger = logging.getLogger("config.api.errors")
         logger.addHandler(handler)
         try:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from django.db import transaction
 
 from accounts.models import ApiKey, User
 from accounts.services import api_key
@@ -31,7 +32,7 @@ class Command(RecordCommand):
             check_active(user)
         except ValueError as error:
             raise CommandError(str(error)) from None
-        with self.printed_before_commit():
+        with transaction.atomic():
             key, text = api_key.issue(user, label=label, days=expires)
             yield {
                 "email": user.email,

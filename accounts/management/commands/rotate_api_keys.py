@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
+from django.db import transaction
 from django.db.models import Q
 
 from accounts.models import Account, ApiKey, User
@@ -60,7 +61,7 @@ class Command(RecordCommand):
         if not old:
             self.stderr.write("no keys to replace were found")
         for key in progress(old, total=len(old), unit="keys"):
-            with self.printed_before_commit():
+            with transaction.atomic():
                 if made := api_key.replace(key, grace_hours=grace):
                     new, text = made
                     yield {

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from django.db import transaction
+
 from config.runtime.commands import RecordCommand, Records
 from conversations import demo
 
@@ -21,6 +23,6 @@ class Command(RecordCommand):
 
     def run(self, **options: Any) -> Records:
         """Seed the data. Without `--json`, yields only the URLs, the login and the API keys."""
-        with self.printed_before_commit():
+        with transaction.atomic():
             record = demo.seed()
             yield record if options["json"] else summary(record)

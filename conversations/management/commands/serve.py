@@ -3,30 +3,30 @@
 import logging
 import os
 import signal
+import subprocess
 import time
+from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError, connection
+from django.db import connection
 
 from accounts.models import Account, ApiKey, User
 from accounts.services import api_key
 from chatbots.services.llm_model import keep_environment_model
 from config.database import upgrades
-from config.database.availability import outage_in_words
 from config.runtime import processes, static_files
-from config.runtime.commands import CHECKS, STOPS
-from config.runtime.hangup import UNDER_NOHUP
-from config.runtime.processes import CannotStart, Family
+from config.runtime.commands import CHECKS
+from config.runtime.processes import CannotStart
 from conversations import demo
 
 KEY_LABEL = "make run"
 PARTS = {"web": processes.web_command, "worker": processes.worker_command}
 LOOK = 0.1  # seconds between checks that the processes are running
-RESTART_AFTER = 1.0  # minimum number of seconds between two starts of the worker
-
+RESTART_AFTER = 1.0  # seconds from the end of the worker to its next start
+READY_WITHIN = 30.0  # seconds until the welcome text is printed even if web does not respond yet
 
 logger = logging.getLogger(__name__)
 
@@ -42,10 +42,7 @@ class Command(BaseCommand):
         parser.add_argument("part", nargs="?", choices=[*PARTS, "all"], default="all")
 
     def handle(self, *_: str, part: str, **options: Any) -> None:
-        """Run the web server, a worker, or both.
-
-        Raises CommandError if one of them cannot start or the database does not respond.
-        """
+        """Run the web server, a worker, or both. Raises CommandError if one cannot start."""
         processes.raise_file_limit()
         try:
             if part == "all":
@@ -54,10 +51,6 @@ class Command(BaseCommand):
                 self.become(part)
         except CannotStart as error:
             raise CommandError(str(error)) from None
-        except DatabaseError as error:
-            if outage := outage_in_words(error):
-                raise CommandError(outage) from None
-            raise
 
     def become(self, part: str) -> None:
         """Replace this process with the web server or a worker.
@@ -81,26 +74,44 @@ class Command(BaseCommand):
     def run_all(self) -> None:
         """Migrate the database, then run the web server and a worker until told to stop."""
         lock = processes.hold("web")
-        family = Family()
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+        stops = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # ignored under nohup
+            stops.append(signal.SIGHUP)
         # Handle SIGINT explicitly: processes that a script starts in the background ignore it.
-        for ending in STOPS:
-            if ending != signal.SIGHUP or not UNDER_NOHUP:
-                signal.signal(ending, signal.default_int_handler)
+        for number in stops:
+            signal.signal(number, signal.default_int_handler)
         try:
             key, password = self.prepare()
-            for part, command in PARTS.items():
-                family.start(part, command())
-            if not processes.wait_until(lambda: self.web_answers(family), 30):
-                self.stderr.write("The web server is not ready. These will be its URLs and key:")
+            for part in PARTS:
+                self.start(part)
+            self.wait_for_web()
             self.welcome(key, password)
-            self.watch(family)
+            self.watch()
         except KeyboardInterrupt:
             self.stdout.write("Stopping.")
         finally:
-            for ending in STOPS:  # prevent signals from interrupting `stop`
-                signal.signal(ending, signal.SIG_IGN)
-            family.stop()
+            for number in stops:  # prevent signals from interrupting `stop`
+                signal.signal(number, signal.SIG_IGN)
+            self.stop()
             lock.close()
+
+    def start(self, part: str) -> None:
+        """Start a process in its own session, so that Ctrl-C reaches only `serve`."""
+        self.running[part] = subprocess.Popen(  # noqa: S603 - our own command line
+            PARTS[part](), cwd=settings.BASE_DIR, start_new_session=True
+        )
+
+    def stop(self) -> None:
+        """Ask all processes to stop, and kill those that have not stopped in time."""
+        for process in self.running.values():
+            process.terminate()
+        deadline = time.monotonic() + processes.grace() + 2
+        for process in self.running.values():
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, deadline - time.monotonic()))
+            with suppress(ProcessLookupError):  # ends the children of a killed web server too
+                os.killpg(process.pid, signal.SIGKILL)
 
     def prepare(self) -> tuple[str | None, str | None]:
         """Migrate the database and collect the static files.
@@ -161,25 +172,27 @@ class Command(BaseCommand):
             return None
         return api_key.issue(first, label=KEY_LABEL)[1]
 
-    def web_answers(self, family: Family) -> bool:
-        """Return whether the web server responds. Raises CannotStart if a process has exited."""
-        if name := family.ended():
-            raise CannotStart(f"{name} exited during startup; its last output is above")
-        return processes.answers(f"http://{settings.REACHED_AT}:{settings.PORT}")
-
-    def watch(self, family: Family) -> None:
-        """Restart the worker whenever it exits. Raises CannotStart when the web server exits."""
-        started = time.monotonic()
-        while True:
+    def wait_for_web(self) -> None:
+        """Wait until the web server responds. Raises CannotStart if a process has exited."""
+        deadline = time.monotonic() + READY_WITHIN
+        while not processes.answers(f"http://{settings.REACHED_AT}:{settings.PORT}"):
+            for part, process in self.running.items():
+                if process.poll() is not None:
+                    raise CannotStart(f"{part} exited during startup; its last output is above")
+            if time.monotonic() > deadline:
+                self.stderr.write("The web server is not ready. These will be its URLs and key:")
+                return
             time.sleep(LOOK)
-            match family.ended():
-                case "web":
-                    raise CannotStart("web exited; its last output is above")
-                case "worker":
-                    self.stderr.write("The worker exited; restarting it.")
-                    time.sleep(max(0.0, started + RESTART_AFTER - time.monotonic()))
-                    started = time.monotonic()
-                    family.start("worker", processes.worker_command())
+
+    def watch(self) -> None:
+        """Restart the worker whenever it exits. Raises CannotStart when the web server exits."""
+        while self.running["web"].poll() is None:
+            if self.running["worker"].poll() is not None:
+                self.stderr.write("The worker exited; restarting it.")
+                time.sleep(RESTART_AFTER)
+                self.start("worker")
+            time.sleep(LOOK)
+        raise CannotStart("web exited; its last output is above")
 
     def way_in(self) -> str:
         """Return the command that creates an admin login or sets a new password."""

@@ -6,15 +6,13 @@ import io
 import json
 import os
 import pty
-import signal
 import subprocess
 import sys
 import termios
 from datetime import timedelta
 
 import pytest
-from django.core.management import call_command
-from django.db import connection
+from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from accounts.models import ApiKey, User
@@ -120,38 +118,9 @@ def test_finished_work_is_kept_and_the_next_run_continues(
     assert "2/2" in shown
 
 
-@pytest.mark.parametrize(
-    ("words", "given", "message"),
-    [
-        (["revoke_api_key", "\udcff"], "", "the arguments are not valid UTF-8"),
-        (["webhook_sink", "--secret", "-"], "\udcff", "standard input is not valid UTF-8"),
-    ],
-)
-def test_input_that_is_not_utf_8_is_rejected(words: list[str], given: str, message: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "manage.py", *words],
-        cwd=ROOT,
-        env=Process().environment | {"PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8:strict"},
-        input=os.fsencode(given),
-        capture_output=True,
-        timeout=PATIENCE,
-    )
-    assert (done.returncode, done.stderr.decode()) == (1, f"CommandError: {message}\n")
-
-
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(
-    ("number", "code", "complete"),
-    [
-        ("SIGINT", 1, True),
-        ("SIGTERM", 1, True),
-        ("SIGHUP", 1, True),
-        ("SIGKILL", -signal.SIGKILL, False),
-    ],
-)
-def test_records_are_printed_before_a_signal_stops_the_command(
-    number: str, code: int, complete: bool
-) -> None:
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_each_new_key_is_printed_before_a_signal_stops_the_command(number: str) -> None:
     for _ in range(3):
         api_key.issue(UserFactory())
     old = set(ApiKey.objects.values_list("prefix", flat=True))
@@ -164,12 +133,10 @@ def test_records_are_printed_before_a_signal_stops_the_command(
         text=True,
         timeout=PATIENCE,
     )
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    shown = json.loads(done.stdout if complete else f"{done.stdout}]")
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
+    shown = {record["prefix"] for record in json.loads(done.stdout)}
     made = set(ApiKey.objects.values_list("prefix", flat=True)) - old
-    assert {record["prefix"] for record in shown} == made
-    assert len(made) == (2 if complete else 1)
+    assert (shown, len(made)) == (made, 1)
 
 
 class Filling(io.StringIO):
@@ -193,12 +160,12 @@ def keys_of_three() -> set[str]:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(("words", "nth"), [([], 2), (["--json"], 3)], ids=["lines", "json"])
+@pytest.mark.parametrize(("words", "nth"), [([], 2), (["--json"], 2)], ids=["lines", "json"])
 def test_a_key_that_cannot_be_printed_is_not_replaced(
     keys_of_three: set[str], words: list[str], nth: int
 ) -> None:
     output = Filling(nth)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(CommandError, match="output: No space left"):
         call_command("rotate_api_keys", "--all", *words, stdout=output)
     working = {key.prefix for key in ApiKey.objects.alive()}
     assert len(working & keys_of_three) == 2
@@ -217,34 +184,8 @@ def test_a_key_that_cannot_be_printed_is_not_replaced(
 )
 def test_a_secret_that_cannot_be_printed_is_not_stored(chatbot: Chatbot, words: list[str]) -> None:
     people = User.objects.count()
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(CommandError, match="output: No space left"):
         call_command(*(word.format(chatbot=chatbot) for word in words), stdout=Filling(1))
     assert not ApiKey.objects.exists()
     assert not Endpoint.objects.exists()
     assert User.objects.count() == people
-
-
-@pytest.mark.django_db
-def test_no_transaction_is_open_while_the_reader_of_the_output_pauses() -> None:
-    """The test itself runs in a transaction, so an open transaction would show as a savepoint."""
-    outside, meanwhile = len(connection.savepoint_ids), []
-
-    def time_is_up(*_: object) -> None:
-        meanwhile.append(len(connection.savepoint_ids))
-        raise KeyboardInterrupt
-
-    here, there = os.pipe()
-    os.set_blocking(there, False)
-    with contextlib.suppress(BlockingIOError):
-        while True:
-            os.write(there, bytes(4096))
-    before = signal.signal(signal.SIGALRM, time_is_up)
-    signal.setitimer(signal.ITIMER_REAL, 0.2)
-    try:
-        with os.fdopen(here), os.fdopen(there, "w") as full, pytest.raises(KeyboardInterrupt):
-            call_command("issue_api_key", UserFactory().email, stdout=full)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-    assert meanwhile == [outside]
-    assert not ApiKey.objects.exists()

@@ -28,9 +28,9 @@ def secretive(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.EMAIL_HOST_PASSWORD = PASSWORDS["EMAIL_URL"]
 
     def connect() -> bool:
-        conninfo = "host=127.0.0.1 password=canary-d&b'"
-        arguments = {"address": settings.REDIS_URL, "key": settings.LLM_KEYS["LLM_API_KEY"]}
-        raise RuntimeError(f"cannot connect with {conninfo} {arguments}")
+        conninfo = f"host=127.0.0.1 password={PASSWORDS['DATABASE_URL']}"
+        arguments = {"host": "127.0.0.1", "password": PASSWORDS["REDIS_URL"]}
+        raise RuntimeError(f"cannot connect to {arguments['host']}{conninfo[:0]}")
 
     monkeypatch.setattr(health, "broker_answers", connect)
 
@@ -44,6 +44,6 @@ def test_an_error_page_shows_no_secret(secretive: None, accept: str) -> None:
     answer = client.get("/readyz", headers=given, **extra)
     assert answer.status_code == 500
     page = answer.content.decode()
-    assert "cannot connect with" in page
+    assert "cannot connect to 127.0.0.1" in page
     assert "DATABASE_URL" in page
     assert "canary" not in page

@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
+from django.db import transaction
 
 from chatbots.models import Chatbot
 from config.runtime.commands import RecordCommand, Records, find, identifier, secret_given
@@ -58,7 +59,7 @@ class Command(RecordCommand):
         """Configure the webhook. Yields its record, with the secret if one was generated."""
         found = find(Chatbot.objects.all(), pk=chatbot)
         given = secret_given(secret)
-        with self.printed_before_commit():
+        with transaction.atomic():
             try:
                 endpoint, made = configure(
                     found,
