@@ -38,12 +38,11 @@ def repeats_the_access_log(record: logging.LogRecord) -> bool:
 class JsonFormatter(logging.Formatter):
     """Format a record as one line of JSON: time, level, logger, message, request, extras, trace."""
 
-    converter = time.gmtime
-
     def format(self, record: logging.LogRecord) -> str:
         known = current.get()
         line: dict[str, Any] = {
-            "time": f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')}.{int(record.msecs):03d}Z",
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+            + f".{int(record.msecs):03d}Z",
             "level": record.levelname,
             "logger": record.name,
             "message": masked(record.getMessage())[:LONGEST],
