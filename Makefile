@@ -36,7 +36,7 @@ bench: dev
 	@exec $(PY) -m tests.tools.bench $(ARGS)
 
 # Tests webhook delivery under faults of every kind, on both kinds of installation; takes several minutes. ARGS=replies
-# tests the replies to visitors instead, and ARGS=models tests the fallback to a second model. See docs/delivery.md.
+# tests the replies to visitors instead. See docs/delivery.md.
 soak: dev
 	@exec $(PY) -m tests.tools.soak $(ARGS)
 

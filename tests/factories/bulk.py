@@ -18,6 +18,14 @@ LATER = {
     " (s.n / 1000.0) || ' seconds')",
 }
 
+# For `created_at`: each copy is a second older than the one before. SQLite compares times as
+# strings, so they need six decimals, as Django writes them.
+AGES = {
+    "postgresql": "template.created_at - s.n * interval '1 second'",
+    "sqlite": "strftime('%%Y-%%m-%%d %%H:%%M:%%f', template.created_at, '-' || s.n || ' seconds')"
+    " || '000'",
+}
+
 
 def new_id() -> str:
     return NEW_ID[connection.vendor]

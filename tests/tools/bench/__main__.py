@@ -1,9 +1,11 @@
-"""Run benchmarks: `python -m tests.tools.bench [MEASURE ...] [--size 0.1] [--json FILE] [--keep]`.
+"""Run benchmarks: `python -m tests.tools.bench [MEASURE ...] [--size 0.1] [--json FILE]`.
 
 Each benchmark has its own database. If TEST_DATABASE_URL and TEST_REDIS_URL are set, benchmarks run
 on those servers, and any requested benchmarks in OF_SERVICE then run again on the embedded default
-(SQLite without Redis). Otherwise, benchmarks run only on the embedded default. If any figures miss
-their targets, the exit status is 1, and the last lines of the output list these figures.
+(SQLite without Redis). Otherwise, benchmarks run only on the embedded default.
+
+`--beside FOLDER` compares this checkout with another: the measures run in both in turn, several
+times, and the medians of the figures are printed side by side.
 """
 
 # ruff: noqa: E402, I001, T201 - some imports must follow django.setup(); figures are printed
@@ -28,19 +30,8 @@ from django.conf import settings
 from django.db import connection
 from django.test.utils import setup_databases, teardown_databases
 
-from tests.tools.bench import (
-    api,
-    asked,
-    exports,
-    growth,
-    ledger,
-    lists,
-    measures,
-    replies,
-    report,
-    scale,
-    search,
-)
+from tests.tools.bench import api, measures, replies, scale
+from tests.tools.bench.beside import compare
 from tests.tools.bench.servers import environment_without_servers
 from tests.tools.bench.sink import Sink
 
@@ -49,49 +40,35 @@ OF_SERVICE: dict[str, Callable[[float], dict[str, Any]]] = {
     "api": api.measure,
     "replies": replies.replies,
     "sends": replies.sends,
-    "growth": growth.measure,
-    "ledger": ledger.measure,
-    "lists": lists.measure,
-    "exports": exports.measure,
-    "search": search.measure,
 }
 
 
 def main() -> int:
     """Run benchmarks, print and optionally store their figures, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    known = [*MEASURES, *OF_SERVICE, "report"]
+    known = [*MEASURES, *OF_SERVICE]
     parser.add_argument("measures", nargs="*", metavar="MEASURE", help=", ".join(known))
     parser.add_argument("--size", type=float, default=1.0, help="fraction of the full size")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
-    parser.add_argument(
-        "--keep", action="store_true", help="store the figures in docs/benchmarks.json"
-    )
+    parser.add_argument("--beside", type=Path, help="another checkout, to compare with this one")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of a comparison")
     options = parser.parse_args()
     if unknown := set(options.measures) - set(known):
         parser.error(f"unknown measures: {', '.join(sorted(unknown))}")
+    if options.beside:
+        compare(options.beside, options.measures, size=options.size, rounds=options.rounds)
+        return 0
     print(f"on {installation()}", flush=True)
     figures: dict[str, Any] = {}
-    missed: list[str] = []
     for name in options.measures or MEASURES:
-        if name == "report":
-            continue
         found = run(name, options.size)
-        if options.keep and name in OF_SERVICE | scale.MEASURES:
-            into = "scale" if name in scale.MEASURES else ""
-            report.keep(name, found, size=options.size, setup=installation(), into=into)
-        missed += asked.missed(name, found)
         figures |= {name: found} if name in OF_SERVICE else found
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         told = {"installation": installation(), "figures": figures}
         options.json.write_text(json.dumps(told, indent=2) + "\n")
-    ended = on_embedded_default([name for name in options.measures if name in OF_SERVICE], options)
-    if options.keep or "report" in options.measures:
-        report.write()
-    for line in missed:
-        print(line, flush=True)
-    return ended or bool(missed)
+        return 0
+    return on_embedded_default([name for name in options.measures if name in OF_SERVICE], options)
 
 
 def run(name: str, size: float) -> dict[str, Any]:
@@ -118,7 +95,6 @@ def on_embedded_default(names: list[str], options: argparse.Namespace) -> int:
     if settings.EMBEDDED or not names:
         return 0
     again = [sys.executable, "-m", "tests.tools.bench", *names, "--size", str(options.size)]
-    again += ["--keep"] if options.keep else []
     return subprocess.run(again, env=environment_without_servers(), check=False).returncode
 
 

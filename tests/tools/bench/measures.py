@@ -176,17 +176,6 @@ def retries(sink: Sink, size: float) -> Figures:
     return {"retries_late_p99_s": load.percentile(late, 0.99), "retries_earliest_s": min(late)}
 
 
-def deadline(sink: Sink, size: float) -> Figures:
-    """Measure how far attempts overrun the timeout when twenty receivers drip their headers."""
-    timeout = 10 * size
-    with worker(sink, timeout=timeout, retry_after=600):
-        load.commit(load.events(load.endpoints(sink, "/drip", 20), 20))
-        ended = Attempt.objects.filter(status="RETRYING")
-        wait_until(lambda: ended.count() == 20, timeout + 60)
-        late = [ms / 1000 - timeout for ms in ended.values_list("response_ms", flat=True)]
-    return {"deadline_exceeded_by_s": max(late)}
-
-
 def delays_of(sink: Sink, events: list[Delivery], *, a_second: float) -> list[float]:
     """Commit events at a steady rate. Returns how long each event took to reach its receiver."""
     sink.take()
@@ -213,6 +202,5 @@ MEASURES: dict[str, Callable[[Sink, float], Figures]] = {
         throughput,
         fairness,
         retries,
-        deadline,
     )
 }

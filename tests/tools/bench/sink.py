@@ -1,7 +1,6 @@
 """Receivers in a separate process that reports each arrival and its time.
 
-`/take` responds immediately, `/late` after 50 ms, `/fifth` after 0.2 s, `/slow` after 0.5 s,
-`/slower` after 2 s, and `/hang` never responds. `/drip` sends headers byte by byte without end, and
+`/take` responds immediately, `/late` after 50 ms, `/slow` after 0.5 s, and `/hang` never responds.
 `/again` rejects each body the first time it arrives.
 """
 
@@ -14,10 +13,10 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple, Self
 
 from tests.servers import certificates
-from tests.servers.behaviors import Arrival, Step, answer, drip_headers, stall
+from tests.servers.behaviors import Arrival, Step, answer, stall
 from tests.servers.receiver import Receiver
 
-LATE, FIFTH, SLOW, SLOWER = 0.05, 0.2, 0.5, 2.0  # seconds before a receiver responds
+LATE, SLOW = 0.05, 0.5  # seconds before a receiver responds
 HOSTS = 20  # receivers, each on its own port
 
 
@@ -81,11 +80,8 @@ def serve(chain: str, pipe: Connection) -> None:
         receivers = [stack.enter_context(Receiver(context, tell=tell)) for _ in range(HOSTS)]
         for receiver in receivers:
             receiver.on("/late", answer(delay=LATE))
-            receiver.on("/fifth", answer(delay=FIFTH))
             receiver.on("/slow", answer(delay=SLOW))
-            receiver.on("/slower", answer(delay=SLOWER))
             receiver.on("/hang", stall())
-            receiver.on("/drip", drip_headers(0.2))
             receiver.on("/again", fail_once)
         pipe.send([receiver.port for receiver in receivers])
         while True:

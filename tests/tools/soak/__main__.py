@@ -1,7 +1,7 @@
 """Prove that nothing is lost: `python -m tests.tools.soak [SCENARIO] [--servers | --embedded]`.
 
 The soak runs the service twice: on the embedded default, and on PostgreSQL and Redis servers of its
-own. It sends messages through the API while parts of the service or a model fail, and checks that
+own. It sends messages through the API while parts of the service fail, and checks that
 no webhook or reply is missing.
 """
 
@@ -28,15 +28,13 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
-from tests.tools.soak import faults, models, replies, report
+from tests.tools.soak import faults, replies, report
 from tests.tools.soak.ground import SERVERS, Ground, NotInTime, embedded, servers, servers_are_there
 from tests.tools.soak.judge import judge
 from tests.tools.soak.run import run
 
-# The default number of events (or messages) and the default number of faults for each scenario. The
-# model soak sends messages until there have been enough faults, so it does not use its number of
-# messages.
-SIZES = {"deliveries": (5_000, 200), "replies": (2_000, 40), "models": (0, 500)}
+# The default number of events (or messages) and of faults for each scenario
+SIZES = {"deliveries": (5_000, 200), "replies": (2_000, 40)}
 Where = Callable[[], AbstractContextManager[Ground]]
 TOO_LONG = ("faults_at", "duplicates_explained", "deliveries_with_violations")  # too long to print
 
@@ -135,22 +133,13 @@ def soak_replies(where: Where, options: Any) -> dict[str, Any]:
     return told
 
 
-def soak_models(where: Where, options: Any) -> dict[str, Any]:
-    """Run the model soak on an installation, and print the report."""
-    with where() as ground:
-        print(f"{ground.name}, models", flush=True)
-        told = models.run(ground, faults=options.faults, ceiling=options.ceiling)
-    show(told)
-    return told
-
-
 def show(told: dict[str, Any]) -> None:
     for key, value in told.items():
         if key not in TOO_LONG:
             print(f"  {key}: {json.dumps(value)}", flush=True)
 
 
-SCENARIOS = {"deliveries": soak_deliveries, "replies": soak_replies, "models": soak_models}
+SCENARIOS = {"deliveries": soak_deliveries, "replies": soak_replies}
 
 
 if __name__ == "__main__":

@@ -19,12 +19,30 @@ from tests.factories.accounts import AccountFactory
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff, superuser
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
-from tests.tools.bench.lists import fill
 from webhooks.admin import delivery_list
 from webhooks.models import Delivery
 
 LOG = reverse("admin:webhooks_delivery_changelist")
 MOST = 10  # maximum number of SQL statements per page
+
+
+SHOWN = 100  # every group has at least this many rows, so that it fills a page of 25
+
+
+def fill(bots: list[Chatbot], foreign: Chatbot, count: int) -> None:
+    """Store half of the deliveries in the bots' account, and the other half in another account.
+
+    All FAILED deliveries are in the other account. They make up 1% of the total, but there are at
+    least SHOWN of them. Each of `bots` also has at least SHOWN deliveries.
+    """
+    columns = {"created_at": bulk.AGES[connection.vendor], "position": "s.n"}
+    ended = {"state": "SUCCESS", "due_at": None, "attempts_count": 1, "last_code": 200}
+    for bot in bots:
+        row = DeliveryFactory(chatbot=bot, **ended)
+        bulk.copy(row, max(count // 2 // len(bots), SHOWN), columns)
+    bulk.copy(DeliveryFactory(chatbot=foreign, **ended), count * 49 // 100, columns)
+    failed = {"state": "FAILED", "attempts_count": 4, "last_code": 503}
+    bulk.copy(DeliveryFactory(chatbot=foreign, **ended | failed), max(count // 100, SHOWN), columns)
 
 
 @pytest.fixture

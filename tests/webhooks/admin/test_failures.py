@@ -11,10 +11,10 @@ from django.urls import reverse
 
 from chatbots.models import Chatbot
 from tests.factories import bulk
+from tests.factories.bulk import AGES
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.staff import AGENTS, signed_in, staff, superuser
 from tests.factories.webhooks import DeliveryFactory
-from tests.tools.bench.lists import AGES
 
 CAUSES = reverse("admin:webhooks_delivery_causes")
 LOG = reverse("admin:webhooks_delivery_changelist")
