@@ -19,7 +19,6 @@ from chatbots.llm import metrics, offline, openai
 from chatbots.llm.exchange import AllFailed, Failed, Model, Reply, ReplyFailed, Turn
 from chatbots.models import LlmModel
 from config.database.lengths import SHORT
-from config.outbound.failures import is_shortage
 
 SHARE = 0.5  # the share of the remaining time that each model except the last may take
 SKIPPED_AFTER = 3
@@ -109,7 +108,7 @@ def ask_in_turn(
 
     All models share settings.LLM_TIMEOUT. Each model except the last gets SHARE of the remaining
     time, and is not retried after a temporary failure: the next model is asked instead. Raises
-    AllFailed if no model replies, or ReplyFailed if this machine lacks the resources for a request.
+    AllFailed if no model replies.
     """
     failed: list[Failed] = []
     ends = time.monotonic() + settings.LLM_TIMEOUT
@@ -125,8 +124,6 @@ def ask_in_turn(
                 pauses=openai.PAUSES if last else (),
             )
         except ReplyFailed as failure:
-            if is_shortage(failure):
-                raise  # the fault of this machine, not of the model
             failed.append(Failed(row, failure.reason))
         else:
             return replace(reply, model=row, failed=tuple(failed))

@@ -17,12 +17,12 @@ from chatbots.llm.exchange import Model, Reply, ReplyFailed, Turn
 from chatbots.llm.faults import ModelFault, Remedy
 from chatbots.llm.metrics import KEY_NOT_SET
 from config.outbound.deadline import left, within
-from config.outbound.failures import FAILURES, Reason, explain, is_shortage
-from config.outbound.transport import pieces, session
+from config.outbound.failures import FAILURES, Reason, explain
+from config.outbound.transport import Adapter, pieces
 
 logger = logging.getLogger(__name__)
 
-KEPT = 128  # maximum number of idle connections that are kept open, across all models
+KEPT = 64  # maximum number of idle connections to one endpoint
 PAUSES = (0.5, 1.0)  # seconds before each retry, unless the endpoint sends Retry-After
 ERROR_BYTES, ERROR_SECONDS = 16 * 1024, 2.0  # limits for reading the body of an error response
 
@@ -110,9 +110,7 @@ def _completion(
     try:
         status, body = _post(model, orjson.dumps(question))
         return parsing.read(body, status)
-    except Exception as error:  # if resources run out, libraries may raise errors of any type
-        if not isinstance(error, FAILURES) and not is_shortage(error):
-            raise
+    except FAILURES as error:
         reason, detail = explain(error)
         if reason == Reason.ANSWER_NOT_UNDERSTOOD:
             detail = ""  # the detail may quote the response
@@ -123,8 +121,8 @@ def _completion(
 
 
 @cache
-def _session() -> requests.Session:
-    return session(kept=KEPT)
+def _adapter() -> Adapter:
+    return Adapter(kept=KEPT)
 
 
 def _post(model: Model, body: bytes) -> tuple[int, bytes]:
@@ -133,11 +131,10 @@ def _post(model: Model, body: bytes) -> tuple[int, bytes]:
     Raises ReplyFailed, or one of FAILURES if the exchange fails.
     """
     with closing(
-        _session().post(
+        _adapter().post(
             f"{model.base_url.rstrip('/')}/chat/completions",
-            data=body,
+            body=body,
             headers={"Content-Type": "application/json"} | _authorization(model.key_variable),
-            stream=True,
         )
     ) as response:
         if not 200 <= response.status_code < 300:

@@ -1,39 +1,31 @@
 """Set one deadline for a whole exchange: the name lookup, the request and the response.
 
 A socket's timeout limits only a single step, and a peer that sends slowly can stretch an exchange
-over any number of steps. Therefore, before every step, the timeout is set to the remaining time. A
-step that does not obey its timeout is cut off (see `config.outbound.overdue`). The deadline is a
-context variable: each thread has its own, and it also applies to connections that earlier exchanges
-left open.
+over any number of steps. Therefore, `TcpSocket` sets the timeout to the remaining time before every
+step. The deadline is a context variable: each thread has its own, and it also applies to
+connections that earlier exchanges left open.
 """
 
 import ipaddress
 import socket
-import ssl
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
+from http.client import HTTPException
 from typing import Any
-
-from config.outbound.overdue import Steps
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Addresses = tuple[Address, ...]
 
 MOST_TRIED = 16  # a load balancer may have eight IPv4 and eight IPv6 addresses
-WAITING = "while waiting for the response"
+HEAD_BYTES = 128 * 1024  # maximum number of bytes received in a TLS handshake or a response's head
 LOOK_UP_SECONDS = 3.0
-LOOK_UPS = 256  # limits concurrent lookups, because dead name servers block threads
-# How many of the LOOK_UPS are reserved for names whose latest lookup succeeded. Names whose lookups
-# hang can therefore never occupy all threads.
-KEPT_FREE = 64
-NAMES_KNOWN = 4_096  # maximum number of remembered names whose latest lookup succeeded
+LOOK_UPS = 1_024  # limits the names being looked up, because dead name servers block threads
 
 _ends: ContextVar[float] = ContextVar("_ends")
-_steps = Steps()
 
 
 @contextmanager
@@ -59,56 +51,56 @@ def left(doing: str) -> float:
     return seconds
 
 
-@contextmanager
-def _armed(sock: socket.socket, *, doing: str, share: int = 1) -> Iterator[None]:
-    try:
-        seconds = left(doing) / share
-        sock.settimeout(seconds)
-        with _steps.watched(sock, seconds):
-            yield
-    except TimeoutError as error:
-        raise TimeoutError(doing) from error
+class TcpSocket(socket.socket):
+    """A stream socket that enforces the deadline at every step, and a limit of received bytes.
 
+    Without the limit, a peer that floods the connection with interim responses, chunk sizes or TLS
+    records could keep a CPU busy until the deadline.
+    """
 
-class _Timed(socket.socket):
     heard = 0.0  # when bytes were last received, on the monotonic clock
+    most = unused = HEAD_BYTES
 
-    # The arguments are those of the base class. They are typed as Any, because Python has no type
-    # for buffers before version 3.12.
+    def allow(self, most: int) -> None:
+        """Let the peer send at most this many bytes from now on."""
+        self.most = self.unused = most
+
+    # Any: the arguments of the base class. Python has no type for buffers before version 3.12.
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
-        with _armed(self, doing=WAITING):
+        with self._step("while waiting for the response"):
             count = super().recv_into(*args, **kwargs)
-        if count:  # receiving 0 bytes means that the connection has ended
-            self.heard = time.monotonic()
+        self._count(count)
         return count
 
-
-class TcpSocket(_Timed):
-    """A stream socket that enforces the deadline at every step."""
-
-    def connect_in_share(self, address: tuple[str, int], share: int) -> None:
-        """Connect within the time left divided by `share`."""
-        with _armed(self, doing="while connecting", share=share):
-            self.connect(address)
+    def recv(self, *args: Any, **kwargs: Any) -> bytes:
+        with self._step("while waiting for the response"):
+            received = super().recv(*args, **kwargs)
+        self._count(len(received))
+        return received
 
     def sendall(self, *args: Any, **kwargs: Any) -> None:
         """Send all bytes before the deadline."""
-        with _armed(self, doing="while sending"):
+        with self._step("while sending"):
             super().sendall(*args, **kwargs)
 
+    def connect_in_share(self, address: tuple[str, int], share: int) -> None:
+        """Connect within the time left divided by `share`."""
+        with self._step("while connecting", share=share):
+            self.connect(address)
 
-class TlsSocket(_Timed, ssl.SSLSocket):
-    """A TLS socket that enforces the deadline at every step."""
+    @contextmanager
+    def _step(self, doing: str, *, share: int = 1) -> Iterator[None]:
+        try:
+            self.settimeout(left(doing) / share)
+            yield
+        except TimeoutError as error:
+            raise TimeoutError(doing) from error
 
-    def do_handshake(self, block: bool = False) -> None:
-        """Complete the TLS handshake before the deadline."""
-        with _armed(self, doing="during the TLS handshake"):
-            super().do_handshake(block)
-
-    def send(self, *args: Any, **kwargs: Any) -> int:
-        """Send some of the bytes. Under TLS, `sendall` calls this in a loop."""
-        with _armed(self, doing="while sending"):
-            return super().send(*args, **kwargs)
+    def _count(self, received: int) -> None:
+        self.heard = time.monotonic()
+        self.unused -= received
+        if self.unused < 0:
+            raise HTTPException(f"more than {self.most // 1024:,} KiB received")
 
 
 def connect(addresses: Addresses, port: int) -> tuple[TcpSocket, Address]:
@@ -150,7 +142,6 @@ def look_up(host: str) -> Addresses:
 
 
 _under_way: dict[str, Future[Addresses]] = {}
-_found: dict[str, None] = {}  # names whose latest lookup succeeded; the most recent is last
 _lookups_lock = threading.Lock()
 
 
@@ -159,22 +150,22 @@ def _join_lookup(host: str) -> Future[Addresses]:
 
     Concurrent lookups of a name share one result, so an unresponsive name server costs one thread
     per name, not one per attempt. The threads are daemons, so that getaddrinfo, which has no
-    timeout, cannot delay the process's exit. Raises socket.gaierror if too many lookups are under
-    way.
+    timeout, cannot delay the process's exit. Raises socket.gaierror if no thread can be started.
     """
     with _lookups_lock:
         if host in _under_way:
             return _under_way[host]
-        if len(_under_way) >= (LOOK_UPS if host in _found else LOOK_UPS - KEPT_FREE):
+        if len(_under_way) >= LOOK_UPS:
             raise socket.gaierror(socket.EAI_AGAIN, "too many names are being looked up")
         answer: Future[Addresses] = Future()
-        threading.Thread(
+        lookup = threading.Thread(
             target=_run_lookup, args=(host, answer), name="lookup", daemon=True
-        ).start()
+        )
+        try:
+            lookup.start()
+        except RuntimeError as error:
+            raise socket.gaierror(socket.EAI_AGAIN, str(error)) from error
         _under_way[host] = answer
-        # A successful lookup adds the name again. A name whose lookups have begun to hang can
-        # therefore take a reserved thread only once.
-        _found.pop(host, None)
         return answer
 
 
@@ -184,14 +175,14 @@ def _run_lookup(host: str, answer: Future[Addresses]) -> None:
         # Pass bytes, because Python's IDNA codec for str raises errors that are not gaierrors.
         found = socket.getaddrinfo(host.encode(), None, type=socket.SOCK_STREAM)
         addresses = tuple(dict.fromkeys(ipaddress.ip_address(entry[4][0]) for entry in found))
-    except (OSError, ValueError, MemoryError) as error:
-        with _lookups_lock:
-            del _under_way[host]
+    except Exception as error:
+        _end_lookup(host)
         answer.set_exception(error)
-        return
+    else:
+        _end_lookup(host)
+        answer.set_result(addresses)
+
+
+def _end_lookup(host: str) -> None:
     with _lookups_lock:
         del _under_way[host]
-        _found[host] = None
-        if len(_found) > NAMES_KNOWN:
-            del _found[next(iter(_found))]
-    answer.set_result(addresses)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from django.db.models import TextChoices
 from requests.exceptions import InvalidSchema, InvalidURL, MissingSchema, RequestException
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, LocationValueError
 
 DETAIL_LENGTH = 200
 MOST_CODE = 999  # the highest status code that a response can have
@@ -65,6 +65,7 @@ REASONS: tuple[tuple[type[Exception], Reason], ...] = (
     (InvalidURL, Reason.URL_NOT_ALLOWED),
     (InvalidSchema, Reason.URL_NOT_ALLOWED),
     (MissingSchema, Reason.URL_NOT_ALLOWED),
+    (LocationValueError, Reason.URL_NOT_ALLOWED),
     (HTTPError, Reason.ANSWER_NOT_UNDERSTOOD),
 )
 BY_ERRNO = {

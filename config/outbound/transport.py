@@ -1,318 +1,194 @@
 """Send HTTP requests for webhooks and model clients, each within a total deadline.
 
-A session with a `judge` prevents DNS rebinding, which can lead to server-side request forgery.
-Before every request, `judge` checks the addresses that the host's name resolves to, and the session
-connects only to one of them. The Host header, the TLS server name and the certificate check still
-use the name.
+`Adapter` prevents DNS rebinding, which can lead to server-side request forgery: before every
+request, it checks all addresses that the host's name resolves to, and it connects only to one of
+them. The Host header, the TLS server name and the certificate check still use the name.
+
+The adapter is used without a `requests.Session`. Therefore, there are no redirects, cookies,
+proxies or credentials from the environment.
 """
 
 import http.client
+import io
 import logging
 import ssl
-import threading
 import time
-from collections.abc import Callable, Iterator
-from http.cookiejar import DefaultCookiePolicy
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from typing import Any
+from urllib.parse import urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
-from urllib3.poolmanager import PoolManager
+from urllib3.exceptions import NewConnectionError
+from urllib3.util.ssltransport import SSLTransport
 
-from config.outbound.deadline import (
-    WAITING,
-    Address,
-    Addresses,
-    TcpSocket,
-    TlsSocket,
-    connect,
-    left,
-    look_up,
-)
-from config.outbound.idle import IdleConnections
+from config.outbound.deadline import HEAD_BYTES, Address, Addresses, TcpSocket, connect, look_up
 
 Judge = Callable[[Address], None]
 
-KEPT = 1_024  # maximum number of idle connections; two per worker thread by default
-HOSTS = 1_024  # maximum number of hosts whose connection settings urllib3 keeps
-# If the peer closes a kept connection within this many seconds after a request begins, the
-# connection is assumed to have gone stale before the request. (A round trip takes up to 0.3 s.)
-AT_ONCE = 0.5
-# Maximum total size in bytes of the heads of a response and its interim responses. For comparison,
-# Node's HTTP client accepts 16 KiB.
-HEAD_BYTES = 32 * 1024
-# Maximum total length of a body's chunk-size lines and trailers, in bytes. A chunk-size line is
-# usually 3 to 6 bytes long, so this still allows more than 40,000 chunks.
-FRAMING_BYTES = 256 * 1024
+HOSTS = 128  # maximum number of hosts with idle connections
+# An idle connection is not reused after this many seconds. Many servers close an idle connection
+# after 5 s, and a request that crosses with the close would fail.
+IDLE_SECONDS = 4.0
+BODY_BYTES = 2 * 1024 * 1024  # maximum size of a body, including chunk sizes and trailers
 PIECE_BYTES = 16 * 1024
 
 # urllib3's warnings quote whole URLs, and report conditions that are not faults here: partly
 # malformed heads, and more concurrent connections than are kept.
 logging.getLogger("urllib3").setLevel(logging.ERROR)
 
+_checked: ContextVar[Addresses] = ContextVar("_checked")  # the addresses for this request
 
-class LastRequest(threading.local):
-    """Records whether this thread's last request was sent again.
 
-    The caller resets `repeated` before sending.
+class _WholeLines(io.BufferedReader):
+    """A file in which a line must be complete.
+
+    Otherwise, http.client would treat the end of the connection as the end of the headers.
     """
 
-    repeated = False  # whether the request was resent because the peer had closed the connection
-
-
-last_request = LastRequest()
-
-
-class _Bounded:
-    """Wraps a connection's file, and limits the total bytes that `readline` reads from it."""
-
-    # Any: a response's `fp`, or a wrapper around it
-    def __init__(self, file: Any, most: int, what: str) -> None:
-        self.file, self.most, self.left, self.what = file, most, most, what
-
-    def __getattr__(self, name: str) -> Any:
-        """Delegate everything else to the file. This includes `read`, as bodies are not limited."""
-        return getattr(self.file, name)
-
-    def readline(self, limit: int) -> bytes:
-        line: bytes = self.file.readline(min(limit, self.left + 1))
-        self.left -= len(line)
-        if self.left < 0:
-            raise http.client.HTTPException(f"more than {self.most // 1024} KiB of {self.what}")
+    def readline(self, size: int | None = -1, /) -> bytes:
+        line = super().readline(size)
+        if not line.endswith(b"\n") and len(line) != size:
+            raise http.client.RemoteDisconnected("closed partway through the response")
         return line
 
 
-class _Head(_Bounded):
-    """The head of a response, and the heads of its interim responses."""
+class _Response(http.client.HTTPResponse):
+    """The final response. Interim responses, such as 103, are skipped."""
 
-    def readline(self, limit: int) -> bytes:
-        line = super().readline(limit)
-        if self.left < self.most and not line.endswith(b"\n"):
-            # http.client would treat the end of the connection as the end of the head.
-            raise http.client.RemoteDisconnected("closed partway through the response head")
-        return line
+    fp: Any  # a BufferedReader, or None once the response has been read
 
-    def read_fields(self) -> bytes:
-        """Read the header lines, including the empty line at their end."""
-        lines = [b""]
-        while lines[-1] not in (b"\r\n", b"\n"):
-            lines.append(self.readline(HEAD_BYTES))
-        return b"".join(lines)
-
-
-class _Fields:
-    """Header lines presented as a single line, because http.client accepts at most 100 lines."""
-
-    def __init__(self, fields: bytes) -> None:
-        self.pending = [fields]
-
-    def readline(self, limit: int) -> bytes:
-        return self.pending.pop() if self.pending else b""
-
-
-class _Answer(http.client.HTTPResponse):
-    """The final response. Interim responses (100, 102, 103) are skipped.
-
-    The total size of all heads is limited. In a chunked body, the total length of the chunk-size
-    lines and trailers is also limited.
-    """
-
-    fp: Any  # typeshed declares a BufferedReader; ours is wrapped
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fp = _WholeLines(self.fp.detach())
 
     def begin(self) -> None:
-        file, self.fp = self.fp, _Head(self.fp, HEAD_BYTES, "response headers")
-        try:
-            super().begin()
-        finally:
-            if self.fp is not None:  # super().begin() closes `fp` if it cannot parse the head
-                self.fp = _Bounded(file, FRAMING_BYTES, "chunk sizes and trailers")
-
-    def _read_status(self) -> tuple[str, int, str]:
-        """Read the final status line and its headers, skipping interim responses.
-
-        Raises HTTPException if the peer switches protocols.
-        """
-        while True:
-            version, status, text = super()._read_status()  # type: ignore[misc] # no public hook
-            if status == http.client.SWITCHING_PROTOCOLS:
+        """Read the head. Raises HTTPException if the peer switches protocols."""
+        super().begin()
+        while 100 <= self.status < 200:
+            if self.status == http.client.SWITCHING_PROTOCOLS:
                 raise http.client.HTTPException("unrequested switch to another protocol")
-            left(WAITING)  # checks the deadline, because reading buffered data does not
-            fields = self.fp.read_fields()
-            if not 100 <= status < 200:
-                self.fp = _Fields(fields)
-                return version, status, text
+            self.headers = None  # type: ignore[assignment] # as before the first head
+            super().begin()
 
 
 class _Connection(HTTPConnection):
-    """A connection to one of a host's addresses, reused only while the host keeps that address."""
+    """A connection to one of a host's checked addresses."""
 
-    response_class = _Answer
-    sock: Any  # urllib3 declares a plain socket; ours is a TcpSocket or a TlsSocket
-    addresses: Addresses = ()
-    peer: Address | None = None
-    kept: TcpSocket | TlsSocket | None = None  # the socket, if an earlier request opened it
-    began = 0.0
+    response_class = _Response
+    sock: Any  # urllib3 declares a plain socket; ours is a TcpSocket or an SSLTransport
+    tcp: TcpSocket
+    peer: Address
 
-    def aim(self, addresses: Addresses) -> None:
-        """Prepare a request to one of these addresses.
-
-        Closes the kept socket if it is connected to any other address.
-        """
-        self.began = time.monotonic()
-        self.addresses = addresses
-        if self.sock and self.peer not in addresses:
-            self.close()
-        self.kept = self.sock
-
-    def went_stale(self) -> bool:
-        """Return whether a kept socket was closed soon after the request began, without a response.
-
-        A peer that closes the socket later may have read the request and acted on it.
-        """
-        ended_at_once = time.monotonic() - self.began < AT_ONCE
-        return self.kept is not None and self.kept.heard < self.began and ended_at_once
-
-    def _new_conn(self) -> TcpSocket:
-        sock, self.peer = connect(self.addresses, self.port)
-        return sock
-
-
-class _TlsConnection(_Connection, HTTPSConnection):
-    """A TLS connection to one of a host's addresses."""
+    def connect(self) -> None:
+        """Connect to one of the checked addresses."""
+        try:
+            self.tcp, self.peer = connect(_checked.get(), self.port)
+        except OSError as error:
+            # While a request is sent, urllib3 ignores some errors, but not this one.
+            raise NewConnectionError(self, str(error)) from error
+        self.sock = self.tcp
 
     @property
     def is_connected(self) -> bool:
-        """Whether the connection is open and no unread bytes are left from the last response.
+        """Whether the connection can be reused: open, to a checked address, and idle only briefly.
 
-        The base class checks the socket, but not the bytes that TLS has already decrypted.
+        A connection with unread bytes cannot be reused.
         """
-        return super().is_connected and not self.sock.pending()
+        return (
+            super().is_connected
+            and self.peer in _checked.get()
+            and time.monotonic() - self.tcp.heard < IDLE_SECONDS
+        )
+
+    def getresponse(self) -> Any:  # Any: urllib3's response
+        """Read the head of the response."""
+        self.tcp.allow(HEAD_BYTES)
+        response = super().getresponse()
+        self.tcp.allow(BODY_BYTES)
+        return response
+
+
+class _TlsConnection(_Connection, HTTPSConnection):
+    """A TLS connection to one of a host's checked addresses.
+
+    Here, OpenSSL only ever processes bytes that the TcpSocket has received. If it read from the
+    connection itself, a flood of records without data could keep it busy beyond the deadline.
+    """
+
+    def connect(self) -> None:
+        """Connect and complete the TLS handshake. Only the SSL context decides what is trusted."""
+        super().connect()
+        assert self.ssl_context is not None
+        try:
+            self.sock = SSLTransport(self.tcp, self.ssl_context, server_hostname=self.host)
+        except TimeoutError as error:
+            raise TimeoutError("during the TLS handshake") from error
+        self.is_verified = True
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the connection can be reused. Received bytes may be unread on any level."""
+        return (
+            super().is_connected
+            and not self.sock.incoming.pending
+            and not self.sock.sslobj.pending()
+        )
 
 
 class _Pool(HTTPConnectionPool):
-    """The connections to one host, whose addresses are checked before each request."""
-
     ConnectionCls = _Connection
-    judge: Judge | None = None
-    idle: IdleConnections
-
-    # Any: urllib3's types exclude our connections
-    def _get_conn(self, timeout: float | None = None) -> Any:
-        """Return an idle connection, or a new one."""
-        connection = self.idle.take((self.scheme, self.host, self.port))
-        if connection is None:
-            return self._new_conn()
-        if not connection.is_connected:
-            connection.close()  # the request opens the connection again
-        return connection
-
-    def _put_conn(self, conn: Any) -> None:
-        """Keep a connection whose response has been read."""
-        if conn and conn.sock:
-            self.idle.put((self.scheme, self.host, self.port), conn)
-
-    def _validate_conn(self, conn: Any) -> None:  # Any: urllib3's types exclude our connections
-        """Look up the host and check every address. Connects if no kept socket can be reused."""
-        addresses = look_up(conn._dns_host)  # unlike `host`, includes any trailing dot
-        if self.judge is not None:
-            for address in addresses:
-                self.judge(address)
-        conn.aim(addresses)
-        if conn.is_closed:
-            conn.connect()  # if urllib3 connected while sending, it would ignore a reset
-        super()._validate_conn(conn)
-
-    # Any: a dozen arguments, which are passed on unchanged
-    def _make_request(self, conn: Any, *args: Any, **kwargs: Any) -> Any:
-        """Send a request, and send it again if the peer had already closed the kept socket."""
-        try:
-            return super()._make_request(conn, *args, **kwargs)
-        except (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
-            if not conn.went_stale():
-                raise
-        conn.close()
-        last_request.repeated = True
-        return super()._make_request(conn, *args, **kwargs)
 
 
-class _TlsPool(_Pool, HTTPSConnectionPool):
-    """The TLS connections to one host."""
-
+class _TlsPool(HTTPSConnectionPool):
     ConnectionCls = _TlsConnection
 
 
-class _Pools(PoolManager):
-    # Any: the options of the base class
-    def __init__(self, *, judge: Judge | None, idle: IdleConnections, **options: Any) -> None:
-        super().__init__(**options)
-        self.judge, self.idle = judge, idle
-        self.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+class Adapter(HTTPAdapter):
+    """Sends requests that obey the deadline set by `config.outbound.deadline.within`.
 
-    def _new_pool(self, *args: Any, **kwargs: Any) -> HTTPConnectionPool:
-        pool = super()._new_pool(*args, **kwargs)
-        assert isinstance(pool, _Pool)
-        pool.judge, pool.idle = self.judge, self.idle
-        return pool
-
-
-class _Adapter(HTTPAdapter):
-    def __init__(self, *, judge: Judge | None, context: ssl.SSLContext, kept: int) -> None:
-        self.judge, self.context, self.idle = judge, context, IdleConnections(kept)
-        super().__init__(pool_connections=HOSTS)
-
-    def init_poolmanager(self, connections: int, *_: Any, **__: Any) -> None:
-        self.poolmanager = _Pools(
-            judge=self.judge, idle=self.idle, num_pools=connections, ssl_context=self.context
-        )
-
-    def close(self) -> None:
-        """Close the idle connections."""
-        super().close()
-        self.idle.close()
-
-    # Only the SSL context decides what is trusted: verification cannot be turned off, and the CA
-    # bundle is read only once, not for each connection.
-    def build_connection_pool_key_attributes(self, *args: Any, **kwargs: Any) -> Any:
-        host, _ = super().build_connection_pool_key_attributes(*args, **kwargs)
-        return host, {}
-
-    def cert_verify(self, *args: Any, **kwargs: Any) -> None:
-        pass
-
-
-class _Session(requests.Session):
-    def get_redirect_target(self, resp: requests.Response) -> None:
-        # Never report a redirect. Otherwise, even with redirects off, the requests library would
-        # read the whole body of the redirect.
-        return None
-
-
-def session(
-    *,
-    judge: Judge | None = None,
-    ca_bundle: str | None = None,
-    kept: int = KEPT,
-) -> requests.Session:
-    """Create a session whose requests obey the deadline set by `config.outbound.deadline.within`.
-
-    `judge` is called with every address of the host, and raises AddressNotAllowed to refuse one.
-    `ca_bundle` is a path; None means the system's certificates. For each scheme, the session keeps
-    at most `kept` idle connections across all hosts. Requests in progress are not limited. The
-    session ignores proxy variables and netrc, keeps no cookies and follows no redirects. Send
-    requests with `stream=True`, and read the response bodies with `pieces`.
+    `judge` is called with every address of the host before each request, and raises
+    AddressNotAllowed to refuse one. `ca_bundle` is a path; None means the system's certificates.
+    At most `kept` idle connections to each of HOSTS hosts are kept. Requests in progress are not
+    limited. Threads may share an adapter.
     """
-    context = ssl.create_default_context(cafile=ca_bundle)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.sslsocket_class = TlsSocket
-    made = _Session()
-    made.trust_env = False
-    made.headers.clear()
-    made.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-    for scheme in ("http://", "https://"):
-        made.mount(scheme, _Adapter(judge=judge, context=context, kept=kept))
-    return made
+
+    def __init__(
+        self, *, judge: Judge | None = None, ca_bundle: str | None = None, kept: int = 8
+    ) -> None:
+        self.judge = judge
+        self.context = ssl.create_default_context(cafile=ca_bundle)
+        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        super().__init__(pool_connections=HOSTS, pool_maxsize=kept)
+
+    # Any: the options of the base class
+    def init_poolmanager(self, connections: int, maxsize: int, *_: Any, **__: Any) -> None:
+        self.poolmanager = PoolManager(connections, maxsize=maxsize, ssl_context=self.context)
+        self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+
+    def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> Any:
+        """Look up the host, check every address, and send the request to one of them."""
+        addresses = look_up(urlsplit(request.url or "").hostname or "")
+        if self.judge is not None:
+            for address in addresses:
+                self.judge(address)
+        token = _checked.set(addresses)
+        try:
+            return super().send(request, *args, **kwargs)
+        finally:
+            _checked.reset(token)
+
+    def post(self, url: str, *, body: bytes, headers: Mapping[str, str]) -> requests.Response:
+        """Send a POST request. Read the response's body with `pieces`, then close the response.
+
+        Raises one of `config.outbound.failures.FAILURES`.
+        """
+        request = requests.Request("POST", url, data=body, headers=headers).prepare()
+        response: requests.Response = self.send(request, stream=True)
+        return response
 
 
 def pieces(response: requests.Response, *, most: int) -> Iterator[bytes]:

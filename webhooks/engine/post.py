@@ -5,28 +5,25 @@ from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import islice
 
 import requests
 from django.conf import settings
 
 from config.outbound.deadline import within
-from config.outbound.failures import FAILURES, Reason, clean, explain, is_shortage
+from config.outbound.failures import FAILURES, Reason, clean, explain
 from config.outbound.guard import check_url, judge
-from config.outbound.transport import last_request, pieces, session
+from config.outbound.transport import Adapter, pieces
 
 BODY_SECONDS = 1.0  # maximum time in seconds for reading a response body, which is only displayed
 # Maximum number of bytes to read. If a response body is longer, the connection is closed.
 BODY_READ = 16 * 1024
 BODY_KEPT = 4 * 1024  # maximum number of bytes of a response body that the attempt stores
-HEADERS_KEPT = 100  # maximum number of response headers that the attempt stores
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The outcome of one attempt: a response with its code, or the reason why there was none.
 
-    `repeated` means that the request was sent twice, because an idle connection had been closed.
     `response_ms` is the time until the end of the response's headers, or until the failure. Each
     header is one line of printable characters. `response_body` is the beginning of the body,
     unchanged except that the secret is masked.
@@ -38,7 +35,6 @@ class Outcome:
     detail: str = ""
     response_headers: dict[str, str] = field(default_factory=dict)
     response_body: bytes = b""
-    repeated: bool = False
 
     @property
     def success(self) -> bool:
@@ -57,25 +53,19 @@ def post(
     """Post the body unchanged, and return the outcome within `timeout` seconds.
 
     `hide` masks the secret in every string of the outcome, because some receivers echo the request.
-    If this machine lacks the resources for the request, this raises an error that `is_shortage`
-    recognizes.
     """
     began = time.monotonic()
     try:
         check_url(url)
     except ValueError as error:
         return Outcome(_ms_since(began), reason=Reason.URL_NOT_ALLOWED, detail=str(error))
-    sender = _session(settings.WEBHOOK_CA_BUNDLE)
-    last_request.repeated = False
+    adapter = _adapter(settings.WEBHOOK_CA_BUNDLE)
     with within(timeout):
         try:
-            response = sender.post(url, data=body, headers=headers, stream=True)
+            response = adapter.post(url, body=body, headers=headers)
         except FAILURES as error:
-            if is_shortage(error):
-                raise
             reason, detail = explain(error)
-            repeated = last_request.repeated
-            return Outcome(_ms_since(began), reason=reason, detail=hide(detail), repeated=repeated)
+            return Outcome(_ms_since(began), reason=reason, detail=hide(detail))
         answered = _ms_since(began)
         with closing(response):
             return Outcome(
@@ -83,13 +73,12 @@ def post(
                 response.status_code,
                 response_headers=_headers(response, hide),
                 response_body=_beginning(response, hide),
-                repeated=last_request.repeated,
             )
 
 
 @cache
-def _session(ca_bundle: str | None) -> requests.Session:
-    return session(judge=judge, ca_bundle=ca_bundle)
+def _adapter(ca_bundle: str | None) -> Adapter:
+    return Adapter(judge=judge, ca_bundle=ca_bundle)
 
 
 def _ms_since(began: float) -> int:
@@ -99,7 +88,7 @@ def _ms_since(began: float) -> int:
 def _headers(response: requests.Response, hide: Callable[[str], str]) -> dict[str, str]:
     return {
         clean(hide(name), 100): clean(hide(value), 1_000)
-        for name, value in islice(response.headers.items(), HEADERS_KEPT)
+        for name, value in response.headers.items()
     }
 
 

@@ -288,7 +288,6 @@ def _attempt_columns(work: Work, result: Result, ended_at: datetime) -> dict[str
         "response_ms": outcome and outcome.response_ms,
         "reason": result.reason,
         "detail": result.detail,
-        "repeated": outcome is not None and outcome.repeated,
         "response_headers": outcome.response_headers if outcome else {},
         "response_body": outcome.response_body if outcome else b"",
         "finished_at": ended_at,

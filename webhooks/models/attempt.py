@@ -21,8 +21,6 @@ class Attempt(models.Model):
     number = models.PositiveIntegerField()
     status = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
     interrupted = models.BooleanField(default=False)
-    # Whether the request was sent again because the receiver had closed the idle connection
-    repeated = models.BooleanField(default=False)
     by = models.CharField(max_length=lengths.SHORT, blank=True)  # who requested the test or retry
     url = models.CharField("URL", max_length=LONGEST_URL, blank=True)
     signature = models.CharField(max_length=100, blank=True)

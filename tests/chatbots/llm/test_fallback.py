@@ -5,20 +5,18 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
-from chatbots.llm import fallback, openai
-from chatbots.llm.exchange import AllFailed, Reply, ReplyFailed, Turn
+from chatbots.llm import fallback
+from chatbots.llm.exchange import AllFailed, Reply, Turn
 from chatbots.llm.fallback import SKIPPED_AFTER, ask_in_turn, note, to_ask
 from chatbots.models import LlmModel
-from config.outbound.failures import is_shortage
 from tests.servers.behaviors import Behavior, answer, reset, stall
 from tests.servers.model import ModelServer, dripping, failing, saying
-from tests.shortages import without_threads
 
 pytestmark = pytest.mark.django_db
 TURNS = [Turn("user", "Hello")]
@@ -157,32 +155,6 @@ def test_the_last_model_is_always_asked(model: LlmModel, second: ModelServer) ->
         failures_in_a_row=SKIPPED_AFTER, skipped_until=timezone.now() + timedelta(hours=1)
     )
     assert reply(model).content == "second"
-
-
-def test_without_a_free_thread_for_a_lookup_no_other_model_is_asked(
-    model: LlmModel, second: ModelServer
-) -> None:
-    model.base_url = "http://model.example.com/v1"
-    with without_threads(), pytest.raises(ReplyFailed, match="can't start new thread") as caught:
-        ask_in_turn([model, *model.successors()], TURNS, temperature=0.5)
-    assert is_shortage(caught.value)
-    assert not isinstance(caught.value, AllFailed)
-    assert not second.arrivals
-
-
-@pytest.mark.parametrize("step", ["orjson.dumps", "_body", "parsing.read"])
-def test_without_memory_no_other_model_is_asked(
-    model: LlmModel, second: ModelServer, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
-    def fail(*_: object) -> NoReturn:
-        raise MemoryError
-
-    monkeypatch.setattr(f"{openai.__name__}.{step}", fail)
-    with pytest.raises(ReplyFailed) as caught:
-        ask_in_turn([model, *model.successors()], TURNS, temperature=0.5)
-    assert is_shortage(caught.value)
-    assert not isinstance(caught.value, AllFailed)
-    assert not second.arrivals
 
 
 @pytest.mark.parametrize("length", [1, 2, 3])

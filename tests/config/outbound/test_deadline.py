@@ -140,50 +140,10 @@ def test_many_unanswered_names_do_not_block_other_names(
     assert slow_names.count("slow7.example.com") == 1, "concurrent callers share one lookup"
 
 
-def test_known_names_can_be_looked_up_while_unanswered_ones_fill_the_limit(
-    slow_names: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in (("LOOK_UPS", 3), ("KEPT_FREE", 1), ("LOOK_UP_SECONDS", NEVER)):
-        monkeypatch.setattr(deadline, name, value)
-    with within(NEVER):
-        look_up("quick.example.com")
-    for number in range(2):
-        with within(0.3), pytest.raises(TimeoutError):
-            look_up(f"filling{number}.example.com")
-    with within(SLACK), pytest.raises(socket.gaierror, match="too many names"):
-        look_up("filling2.example.com")
-    with within(NEVER):
-        for _ in range(3):
-            assert look_up("quick.example.com") == (LOOPBACK,)
-
-
-def test_a_known_name_that_stops_answering_loses_its_reserved_place(
-    slow_names: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in (("LOOK_UPS", 2), ("KEPT_FREE", 1), ("LOOK_UP_SECONDS", NEVER)):
-        monkeypatch.setattr(deadline, name, value)
-    silent = socket.getaddrinfo
-    with within(NEVER), monkeypatch.context() as patch:
-        patch.setattr(socket, "getaddrinfo", lambda host, *_, **__: silent(b"quick.example.com"))
-        look_up("turns.example.com")
-        patch.setattr(socket, "getaddrinfo", raising)
-        with pytest.raises(socket.gaierror, match="try again"):
-            look_up("turns.example.com")
-    with within(0.3), pytest.raises(TimeoutError):
-        look_up("filling.example.com")
-    with within(SLACK), pytest.raises(socket.gaierror, match="too many names"):
-        look_up("turns.example.com")
-
-
-def raising(host: bytes | str, *args: Any, **kwargs: Any) -> NoReturn:
-    raise socket.gaierror(socket.EAI_AGAIN, "try again")
-
-
 def test_the_number_of_concurrent_lookups_is_limited(
     slow_names: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deadline, "LOOK_UPS", 3)
-    monkeypatch.setattr(deadline, "KEPT_FREE", 0)
     for number in range(3):
         with within(0.3), pytest.raises(TimeoutError):
             look_up(f"bounded{number}.example.com")

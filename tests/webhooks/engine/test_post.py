@@ -16,7 +16,7 @@ from tests.servers.receiver import Greeting, Receiver
 from tests.webhooks.engine.sending import AMPLE, BODY, SECRET, SLACK, send
 from webhooks import masking, signing
 from webhooks.engine import post as module
-from webhooks.engine.post import BODY_KEPT, HEADERS_KEPT, post
+from webhooks.engine.post import BODY_KEPT, post
 
 pytestmark = pytest.mark.usefixtures("trusting")
 LONG_SECRET = string.ascii_letters + string.digits
@@ -108,8 +108,8 @@ def test_a_hostile_receiver_gets_no_success_and_no_extra_time(
         (servers.half_a_handshake, "TIMEOUT", "during the TLS handshake"),
         (servers.drip_the_handshake, "TIMEOUT", "during the TLS handshake"),
         (servers.hear_nothing, "TIMEOUT", "while waiting for the response"),
-        (flooding.flood_the_handshake, "TIMEOUT", "during the TLS handshake"),
-        (flooding.flood_the_response, "TIMEOUT", "while waiting for the response"),
+        (flooding.flood_the_handshake, "ANSWER_NOT_UNDERSTOOD", "more than 128 KiB"),
+        (flooding.flood_the_response, "ANSWER_NOT_UNDERSTOOD", "more than 128 KiB"),
         (servers.hang_up_at_once, "CONNECTION_CLOSED", ""),
         (servers.speak_plainly, "TLS_FAILED", "wrong version number"),
     ],
@@ -160,10 +160,10 @@ def test_the_status_decides_at_the_end_of_the_headers(
 
 @pytest.mark.proves("Delivery rules")
 def test_a_response_with_many_headers_is_a_response(receiver: Receiver) -> None:
-    receiver.on("/", say.answer(200, b"", *(f"A{number}: b" for number in range(150))))
+    receiver.on("/", say.answer(200, b"", *(f"A{number}: b" for number in range(98))))
     outcome = send(receiver.url())
     assert (outcome.success, outcome.reason) == (True, "")
-    assert list(outcome.response_headers)[-1] == f"A{HEADERS_KEPT - 1}"
+    assert len(outcome.response_headers) == 99
 
 
 def test_a_body_is_awaited_for_no_longer_than_a_second(receiver: Receiver) -> None:

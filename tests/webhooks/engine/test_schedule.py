@@ -11,10 +11,9 @@ from django.db.models import F
 from django.utils import timezone
 
 from chatbots.services.chatbot import erase_chatbot
-from config.outbound import transport
 from config.outbound.failures import Reason
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
-from tests.servers.behaviors import Behavior, answer, hang_up, stall
+from tests.servers.behaviors import Behavior, answer, stall
 from tests.servers.receiver import Receiver
 from tests.webhooks.engine.steps import BROKEN, OK, begin, make_due, run, states, stored
 from webhooks import sealing
@@ -188,20 +187,6 @@ def test_a_url_changed_between_attempts_applies_from_the_next_attempt(
     run()
     assert [arrival.path for arrival in receiver.arrivals] == ["/hook", "/new"]
     assert delivery.attempts.get(number=2).url == receiver.url("/new")
-
-
-def test_an_attempt_that_was_sent_twice_is_marked(
-    receiver: Receiver, delivery: Delivery, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The receiver closes the reused connection without responding to the second request."""
-    monkeypatch.setattr(transport, "AT_ONCE", 60.0)
-    receiver.on("/hook", OK, hang_up(), OK)
-    run()
-    again = DeliveryFactory(chatbot=endpoint.chatbot)
-    run()
-    assert [each.path for each in receiver.arrivals] == ["/hook"] * 3
-    marks = [one.attempts.values_list("repeated", "status").get() for one in (delivery, again)]
-    assert marks == [(False, "SUCCESS"), (True, "SUCCESS")]
 
 
 @pytest.mark.proves("Events/4")
