@@ -122,7 +122,7 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 INSTALLED_APPS = [
     "config",
-    "config.admin.site.ThemeConfig",
+    "unfold.apps.BasicAppConfig",
     "unfold.contrib.filters",
     "config.admin.apps.AdminConfig",
     "django.contrib.auth",
@@ -320,6 +320,7 @@ SPECTACULAR_SETTINGS = {
     "PREPROCESSING_HOOKS": ["config.api.schema.only_the_api"],
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
+        "config.api.schema.name_inputs",
         "config.api.schema.add_shared_parts",
         "accounts.document.add_idempotency_key",
         "webhooks.document.add_events",

@@ -1,4 +1,4 @@
-"""Configure Django's admin so that its pages are loaded with the routes, not at startup."""
+"""Configure Django's admin: our site, whose pages are loaded with the routes, not at startup."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +12,8 @@ from django.core.checks import CheckMessage, Tags, register
 
 class AdminConfig(SimpleAdminConfig):
     """An admin that does not load pages at startup: workers and most commands never use them."""
+
+    default_site = "config.admin.site.Site"
 
     def ready(self) -> None:
         """Register the admin's system checks."""

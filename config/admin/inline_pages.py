@@ -3,20 +3,19 @@
 import re
 from typing import Any
 
+from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.core.paginator import Page, Paginator
 from django.forms import HiddenInput
-from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
 from unfold.forms import PaginationInlineFormSet
-
-from config.admin.deleted_rows import editable, leave_out
 
 PAGE_NUMBER = re.compile("[1-9][0-9]{0,5}")
 # The edited object's attribute that maps each list's model to the list's length. It is set only if
 # a single query has counted the rows of all lists.
 LENGTHS = "list_lengths"
+LEFT_OUT = "Deleted while you were editing, and therefore not saved: {} {}."
 
 
 class Omitted(HiddenInput):
@@ -57,19 +56,23 @@ class PagedFormSet(PaginationInlineFormSet):
         return [found.get(each, empty) for each in ids]
 
     def add_fields(self, form: Any, index: int | None) -> None:
-        """Hide each row's parent field, and do not validate or save rows that no longer exist."""
+        """Hide each row's parent field, and neither validate nor save deleted rows."""
         super().add_fields(form, index)
         form.fields[self.fk.name].widget = Omitted()
         initial = index is not None and index < self.initial_form_count()
         if self.is_bound and initial and form.instance._state.adding:
-            leave_out(form)
+            for field in form.fields.values():
+                field.disabled = True  # the form counts as unchanged, and may therefore be empty
+            form.deleted = form.empty_permitted = True
 
-    def shown_values(self) -> SafeString:
-        """Render hidden fields for `leave_out`, with the values that the page first showed."""
-        rows = [form for form in self.initial_forms if not hasattr(form, "deleted")]
-        fields = (field for form in rows for field in editable(form))
-        values = ([field.as_hidden(only_initial=True)] for field in fields)
-        return format_html_join("", "{}", values)
+    def save(self, commit: bool = True) -> Any:
+        """Save the rows, and tell the person which ones were left out."""
+        if gone := sum(hasattr(form, "deleted") for form in self.forms):
+            rows = (
+                self.model._meta.verbose_name if gone == 1 else self.model._meta.verbose_name_plural
+            )
+            messages.warning(self.request, LEFT_OUT.format(gone, rows))
+        return super().save(commit)
 
     def get_page_num(self) -> int:
         """Return the requested page number, or 1 if it is missing or invalid."""

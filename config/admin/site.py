@@ -5,10 +5,7 @@ from functools import partial, wraps
 from typing import Any
 from urllib.parse import urlencode
 
-from django.apps import AppConfig
 from django.conf import settings
-from django.contrib import admin
-from django.contrib.admin import sites
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
@@ -129,13 +126,3 @@ class Site(UnfoldAdminSite):
             {"text": text, "results": find(request, text) if text else []},
             headers={"Cache-Control": "no-store"},
         )
-
-
-class ThemeConfig(AppConfig):
-    """Configure the theme so that it uses our site instead of its own."""
-
-    name = "unfold"
-
-    def ready(self) -> None:
-        """Install the site as the default site, before the admin's pages register with it."""
-        admin.site = sites.site = Site()

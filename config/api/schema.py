@@ -37,6 +37,32 @@ def only_the_api(endpoints: list[Any]) -> list[Any]:
     return [endpoint for endpoint in endpoints if endpoint[0].startswith("/api/")]
 
 
+def name_inputs(result: Schema, **_: Any) -> Schema:
+    """Name a request body's schema with a suffix from GIVEN, by default "Input".
+
+    Spectacular appends "Request" to the name of the serializer.
+    """
+
+    def named(name: str) -> str:
+        plain = name.removesuffix("Request")
+        return name if plain == name else plain if plain.endswith(GIVEN) else f"{plain}Input"
+
+    def renamed(part: Any) -> Any:
+        match part:
+            case str() if part.startswith("#/components/schemas/"):
+                return named(part)
+            case dict():
+                return {key: renamed(value) for key, value in part.items()}
+            case list():
+                return [renamed(value) for value in part]
+        return part
+
+    schemas = result["components"]["schemas"]
+    result["components"]["schemas"] = {named(name): schemas[name] for name in schemas}
+    made: Schema = renamed(result)
+    return made
+
+
 def add_shared_parts(result: Schema, **_: Any) -> Schema:
     """Add the components that operations refer to: errors and the request's id."""
     components = result["components"]
@@ -67,7 +93,11 @@ class BearerScheme(OpenApiAuthenticationExtension):
 
 
 class OperationSchema(AutoSchema):
-    """Documents an operation according to its @operation decorator."""
+    """Documents an operation according to its @operation decorator.
+
+    `_map_basic_serializer` and `_map_serializer_field` are drf-spectacular's extension points for
+    what a serializer does not define.
+    """
 
     view: Any  # an ApiViewSet, typed as Any because drf-spectacular does not know that class
 
@@ -129,23 +159,14 @@ class OperationSchema(AutoSchema):
         opens = "path" in places
         return [*([400] if reads else []), 401, *([403, 404] if opens else []), 429, 500]
 
-    def _get_serializer_name(self, serializer: Any, direction: Any, *args: Any) -> str:
-        """Name a request body's schema after its serializer, with a suffix from GIVEN.
-
-        The default suffix is "Input", as in ThreadInput. Spectacular would append "Request".
-        """
-        name = str(super()._get_serializer_name(serializer, direction, *args))
-        if direction == "response":
-            return name
-        plain = name.removesuffix("Request")
-        return plain if plain.endswith(GIVEN) else f"{plain}Input"
-
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> Schema:
         """Add a shape's required properties, rule, open points and example to its schema.
 
         Every field of a record is required. No field of a partial body is required.
         """
         schema: Schema = super()._map_basic_serializer(serializer, direction)
+        if getattr(serializer, "takes_any", False):
+            schema["additionalProperties"] = True
         properties = schema["properties"]
         for part in properties.values():
             part.pop("readOnly", None)  # redundant: records occur only in responses
