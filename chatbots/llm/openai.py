@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import cache
-from itertools import accumulate
 
 import orjson
 import requests
@@ -69,18 +68,13 @@ def complete(
 
 
 def _ever_shorter(turns: Sequence[Turn]) -> Iterator[Sequence[Turn]]:
-    """Yield progressively shorter versions of a conversation.
-
-    The first has the full history, the second has the newest quarter of it, and the third has none.
-    """
+    """Yield a conversation with its full history, with the newest quarter of it, and without it."""
     yield turns
     *earlier, question = turns
     system = [turn for turn in earlier if turn.role == "system"]
     history = [turn for turn in earlier if turn.role != "system"]
-    sizes = [len(turn.content) for turn in reversed(history)]
-    quarter = sum(sizes) // 4
-    if kept := sum(total <= quarter for total in accumulate(sizes)):
-        yield [*system, *history[-kept:], question]
+    if quarter := len(history) // 4:
+        yield [*system, *history[-quarter:], question]
     if history:
         yield [*system, question]
 
@@ -141,8 +135,6 @@ def _post(model: Model, body: bytes) -> tuple[int, bytes]:
             raise faults.refusal(
                 response.status_code, _error_body(response), response.headers.get("Retry-After")
             )
-        if response.headers.get("Content-Type", "").startswith(parsing.EVENT_STREAM):
-            raise ReplyFailed(parsing.STREAMED)
         return response.status_code, _body(response, parsing.BYTES)
 
 

@@ -16,7 +16,6 @@ PACKED = ("gzip", "x-gzip", "deflate")
 MOST_TOKENS = 2_147_483_647  # the largest value of a PositiveIntegerField
 NOT_UNDERSTOOD = "invalid response"
 STREAMED = "the model streamed its response without being asked to"
-EVENT_STREAM = "text/event-stream"
 
 # If there is no closing tag, the model was cut off while it was thinking, so the thought extends to
 # the end of the text.

@@ -2,7 +2,6 @@
 
 import errno
 import http.client
-import os
 import socket
 import ssl
 from typing import NamedTuple
@@ -94,53 +93,14 @@ def class_of(code: int) -> int:
 
 # Error numbers for a lack of descriptors, memory or buffers on this machine, not on the peer's.
 SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
-LOOK_UP_DESCRIPTORS = 8  # one lookup opens fewer descriptors than this
 
 
 def is_shortage(error: BaseException) -> bool:
-    """Return whether an exchange failed because this machine lacked the resources for it.
-
-    Such a failure says nothing about the peer. All wrapped errors are checked: causes, contexts,
-    and the errors that urllib3 and requests keep in their arguments.
-    """
-    seen: set[int] = set()
-    pending: list[object] = [error]
-    while pending:
-        one = pending.pop()
-        if not isinstance(one, BaseException) or id(one) in seen:
-            continue
-        seen.add(id(one))
-        if _lacks_resources(one):
-            return True
-        pending += [one.__cause__, one.__context__, getattr(one, "reason", None), *one.args]
-    return False
-
-
-def _lacks_resources(error: BaseException) -> bool:
-    if isinstance(error, socket.gaierror):  # getaddrinfo's error numbers differ from errno's
-        return error.errno == socket.EAI_MEMORY or _lacks_descriptors()
+    """Return whether this machine lacked the resources for a task."""
     if isinstance(error, OSError):
         return error.errno in SHORTAGES
     no_thread = isinstance(error, RuntimeError) and "can't start new thread" in error.args
     return no_thread or isinstance(error, MemoryError)
-
-
-def _lacks_descriptors() -> bool:
-    """Return whether too few descriptors are free for a lookup.
-
-    When no descriptor is free, getaddrinfo wrongly reports that the name does not exist. Other
-    threads may have closed a few descriptors since then, so the report is trusted only if
-    LOOK_UP_DESCRIPTORS are free now.
-    """
-    opened: list[int] = []
-    try:
-        opened.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(LOOK_UP_DESCRIPTORS))
-    except OSError:
-        return True
-    finally:
-        for descriptor in opened:
-            os.close(descriptor)
-    return False
 
 
 def explain(error: Exception) -> Failure:

@@ -14,7 +14,6 @@ from conversations.models.message import MessageType
 from conversations.services import history
 from tests.factories.conversations import ThreadFactory
 from tests.servers.model import ModelServer, saying
-from tests.shortages import without_threads
 
 pytestmark = pytest.mark.django_db
 
@@ -71,14 +70,3 @@ def test_a_trial_does_not_use_up_the_next_try_of_a_skipped_model(
     assert fallback.to_ask(row) == [row, second]
     assert fallback.to_ask(row) == [second]
     assert trial.ask(chatbot.pk, [], "Well?").reply.model == second
-
-
-def test_a_trial_without_a_free_thread_for_a_lookup_shows_the_reason(
-    chatbot: Chatbot, model: ModelServer
-) -> None:
-    row = configured(chatbot, model)
-    LlmModel.objects.filter(pk=row.pk).update(base_url="http://model.example.com/v1")
-    with without_threads():
-        reply = trial.ask(chatbot.pk, [], "Well?").reply
-    assert "can't start new thread" in reply.failure
-    assert reply.content

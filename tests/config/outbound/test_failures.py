@@ -97,54 +97,22 @@ def test_every_reason_except_none_has_a_label() -> None:
     assert issubclass(requests.exceptions.RequestException, FAILURES)
 
 
-SHORT_OF_DESCRIPTORS = os_error(errno.EMFILE)
-
-
-def chained(error: Exception) -> Exception:
-    """Chain an error as a library does when it raises its own error in an `except` block."""
-    try:
-        try:
-            raise error
-        except type(error):
-            raise ValueError("its own words")  # noqa: B904 - the test needs the implicit context
-    except ValueError as later:
-        return later
-
-
-def caused(error: Exception) -> Exception:
-    later = ssl.SSLError(1, "no context")
-    later.__cause__ = error
-    return later
-
-
-@pytest.mark.parametrize("through", [lambda error: error, wrapped, chained, caused])
 @pytest.mark.parametrize(
     ("error", "shortage"),
     [
-        (SHORT_OF_DESCRIPTORS, True),
-        (os_error(errno.ENFILE), True),
+        (os_error(errno.EMFILE), True),
         (os_error(errno.ENOMEM), True),
-        (os_error(errno.ENOBUFS), True),
-        (socket.gaierror(socket.EAI_MEMORY, "no memory"), True),
         (MemoryError(), True),
         (RuntimeError("can't start new thread"), True),
         (os_error(errno.ECONNREFUSED), False),
         (TimeoutError("while connecting"), False),
-        (socket.gaierror(socket.EAI_NONAME, "unknown"), False),
-        (http.client.BadStatusLine("Too many open files"), False),
         (RuntimeError("Too many open files"), False),
     ],
 )
 def test_a_local_shortage_is_distinguished_from_a_failure_of_the_peer(
-    through: Callable[[Exception], Exception], error: Exception, shortage: bool
+    error: Exception, shortage: bool
 ) -> None:
-    assert is_shortage(through(error)) is shortage
-
-
-def test_the_search_for_a_shortage_ends_in_a_cycle_of_errors() -> None:
-    first, second = ValueError(), ValueError()
-    first.__context__, second.__context__ = second, first
-    assert is_shortage(first) is False
+    assert is_shortage(error) is shortage
 
 
 @pytest.mark.parametrize(
