@@ -25,7 +25,7 @@ django_stubs_ext.monkeypatch()  # lets Django's generic classes take type argume
 
 VERSION = "1.0.0"  # the version of the service and its API
 BASE_DIR = Path(__file__).resolve().parent.parent
-env, faults = environment(BASE_DIR / ".env")
+env, faults = environment(Path(os.environ.get("ENV_FILE") or BASE_DIR / ".env"))
 
 # Addresses, state folder, processes
 HOST = env.host("HOST", "127.0.0.1")
@@ -340,9 +340,7 @@ UNFOLD = {
     ],
     "STYLES": ["conversations.admin.menu.stylesheet"],
     "SCRIPTS": [
-        "conversations.admin.menu.times_script",
-        "conversations.admin.menu.keyboard_script",
-        "conversations.admin.menu.forms_script",
+        f"conversations.admin.menu.{name}_script" for name in ("times", "keyboard", "forms")
     ],
     "SIDEBAR": {"show_search": True, "navigation": "conversations.admin.menu.navigation"},
 }

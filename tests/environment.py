@@ -35,6 +35,7 @@ os.environ.update(
     WEBHOOK_ALLOWED_NETWORKS="127.0.0.0/8",
     EMAIL_URL="console:",
     DEBUG="0",
+    ENV_FILE=os.devnull,
 )
 for name in [name for name in os.environ if name.startswith("LLM_")]:
     del os.environ[name]

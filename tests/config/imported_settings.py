@@ -13,9 +13,9 @@ from tests.house.source import ROOT
 
 
 def bare(folder: Path, **environment: str) -> dict[str, str]:
-    """Return an environment that contains only STATE_DIR, PATH, LANG and the given variables."""
+    """Return an environment with STATE_DIR, PATH, LANG and the given variables, without .env."""
     plain = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-    return plain | {"STATE_DIR": str(folder)} | environment
+    return plain | {"STATE_DIR": str(folder), "ENV_FILE": os.devnull} | environment
 
 
 def run(folder: Path, script: str) -> str:
@@ -42,7 +42,6 @@ def import_settings(folder: Path, **environment: str) -> dict[str, Any]:
     given = bare(folder, **environment)
     with (
         patch.dict(os.environ, given, clear=True),
-        patch("config.environment.read_lines", return_value=("", {})),
         warnings.catch_warnings(),
     ):
         return runpy.run_path(str(ROOT / "config" / "settings.py"))

@@ -1,6 +1,7 @@
 """Settings are derived from the environment. If the environment is invalid, nothing starts."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from cryptography.fernet import Fernet
 from tests.config.imported_settings import bare, import_settings
 from tests.house.readme import OF_THE_TESTS, explained_in_readme
 from tests.house.source import ROOT
+from tests.patience import PATIENCE
+from tests.servers.forks import run_to_end
 
 KEY = Fernet.generate_key().decode()
 POSTGRES = "postgresql://user:pass@127.0.0.1:1/none"
@@ -123,7 +126,7 @@ WRONG = {
     "LLM_TIMEOUT": ("0", "inf", "a while"),
     "EMAIL_URL": ("nonsense", "smtp://u:canary@h:port", "file:"),
 }
-ANY_TEXT = {"REDIS_PREFIX"}
+ANY_TEXT = {"REDIS_PREFIX", "ENV_FILE"}
 
 
 @pytest.mark.parametrize("turn", [0, 1, 2])
@@ -153,7 +156,7 @@ def test_every_variable_has_invalid_values_in_the_table() -> None:
 def test_an_unreadable_line_is_named_and_nothing_starts(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "config", tmp_path / "config")
     (tmp_path / ".env").write_text("# ours\n\nPORT=0\nnot a variable, canary\nDEBUG\nHOST=x\n")
-    ended = start(tmp_path / "state", cwd=tmp_path)
+    ended = start(tmp_path / "state", cwd=tmp_path, ENV_FILE="")
     assert ended.returncode != 0
     first, *lines = ended.stderr.splitlines()
     assert first == "The environment is not valid:"
@@ -161,6 +164,18 @@ def test_an_unreadable_line_is_named_and_nothing_starts(tmp_path: Path) -> None:
     assert named == [".env line 4", ".env line 5", "HOST", "PORT"]
     assert "canary" not in ended.stderr
     assert not (tmp_path / "state").exists()
+
+
+def test_another_file_can_take_the_place_of_the_dotenv(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("PORT=8123\n")
+    assert settings_of(tmp_path, "PORT", ENV_FILE=str(tmp_path / "file")) == {"PORT": 8123}
+
+
+def test_the_processes_of_the_tests_do_not_read_the_developers_dotenv() -> None:
+    assert os.environ["ENV_FILE"] == os.devnull
+    show = "import os; print(os.environ['ENV_FILE'])"
+    done = run_to_end("-c", show, environment={"PATH": os.environ["PATH"]}, timeout=PATIENCE)
+    assert done.stdout == f"{os.devnull}\n", done.stderr
 
 
 def test_a_folder_that_cannot_be_created_is_named(tmp_path: Path) -> None:

@@ -57,7 +57,8 @@ class Forked:
         open_files: int | None = None,
     ) -> None:
         given = None if stdin is None else Connection(os.dup(stdin), writable=False)
-        plan = Plan(command, dict(environment), out, err or out, given, open_files)
+        alone = {"ENV_FILE": os.devnull} | dict(environment)  # not the developer's .env
+        plan = Plan(command, alone, out, err or out, given, open_files)
         ready, says_ready = CONTEXT.Pipe(duplex=False)
         # The process is a daemon, so it ends with the tests even if a failed test does not stop it.
         self.process = CONTEXT.Process(target=run, args=(plan, says_ready), daemon=True)
