@@ -39,11 +39,6 @@ def test_a_new_key_works_and_is_shown_only_once(owner: User) -> None:
         assert not KEY.search(shown)
 
 
-def test_the_form_says_that_a_key_without_an_account_works_in_all_accounts(owner: User) -> None:
-    page = signed_in(owner).get(ISSUE).text
-    assert re.search(r'<option value="" selected>\s*All of the owner&#x27;s accounts\s*<', page)
-
-
 @pytest.mark.parametrize("bound", [False, True])
 def test_the_pages_of_a_key_say_in_which_accounts_it_works(owner: User, *, bound: bool) -> None:
     account = owner.owned_accounts.get()
@@ -236,10 +231,3 @@ def test_an_invalid_lifetime_is_rejected(owner: User, days: str) -> None:
     page = signed_in(owner).post(ISSUE, {"email": owner.email, "label": "", "days": days})
     assert page.status_code == 200
     assert not ApiKey.objects.exists()
-
-
-def test_the_page_of_an_unused_key_without_expiry_shows_never_as_the_list_does(owner: User) -> None:
-    key, _ = api_key.issue(owner, label="shop")
-    client = signed_in(owner)
-    for address in (LIST, reverse("admin:accounts_apikey_change", args=[key.pk])):
-        assert len(re.findall(r">\s*never\s*<", client.get(address).text)) == 2, address

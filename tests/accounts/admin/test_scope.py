@@ -25,7 +25,7 @@ from tests.factories.accounts import AccountFactory, PlanFactory, UserFactory
 from tests.factories.chatbots import ChatbotFactory, LlmModelFactory
 from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff, superuser
 from tests.factories.tenant import Tenant
-from tests.pages import missing_names, submit
+from tests.pages import submit
 from webhooks.models import Delivery
 
 MARK = "zebracrossing"  # occurs in most of the other account's texts
@@ -291,14 +291,6 @@ def test_a_list_accepts_only_the_lookups_of_its_filters(
     for lookup in declared:
         for value in ("1", "", "x", "\0", "9" * 5_000, "²"):
             assert client.get(address, {lookup: value}).status_code in (200, 302, 400), lookup
-
-
-def test_a_form_finds_the_option_that_the_theme_reads_for_each_field(
-    default_model: LlmModel, caplog: pytest.LogCaptureFixture
-) -> None:
-    names = missing_names(signed_in(superuser()), reverse("admin:accounts_plan_add"), caplog)
-    assert len(names) > 10
-    assert "conditional_fields" not in names
 
 
 def test_every_page_of_the_admin_is_scoped() -> None:

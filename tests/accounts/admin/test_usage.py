@@ -1,7 +1,5 @@
 """A month's usage in the admin."""
 
-import datetime
-
 import pytest
 from django.utils import timezone
 
@@ -22,16 +20,6 @@ def test_a_month_shows_whether_the_owner_was_notified(
     page = signed_in(superuser()).get(f"/admin/accounts/usage/{usage.pk}/change/").text
     assert "Owner notified" in page
     assert shown in page
-
-
-def test_a_month_is_named_wherever_it_is_shown(chatbot: Chatbot) -> None:
-    account, month = chatbot.account, datetime.date(2026, 2, 1)
-    usage = Usage.objects.create(account=account, month=month, messages=8)
-    client = signed_in(superuser())
-    for page in ("usage/", f"usage/{usage.pk}/change/", f"account/{account.pk}/change/"):
-        text = client.get(f"/admin/accounts/{page}").text
-        assert "February 2026" in text, page
-        assert "Feb. 1" not in text, page
 
 
 def test_a_rejected_form_with_a_row_for_an_unknown_month_is_shown_again(chatbot: Chatbot) -> None:

@@ -173,9 +173,3 @@ def test_rows_cannot_be_deleted_from_a_list(tenant: Tenant) -> None:
             {"action": "delete_selected", "_selected_action": keys, "post": "yes"},
         )
         assert model.objects.count() == len(keys)
-
-
-@pytest.mark.parametrize("model", KINDS, ids=lambda model: model.__name__)
-def test_the_confirmation_names_the_kind_of_row(tenant: Tenant, model: Any) -> None:
-    text = client_of(tenant, "superuser").get(at(row_of(tenant, model))).text
-    assert f"permanently deletes the {model._meta.verbose_name} <b>" in text

@@ -102,14 +102,6 @@ def test_code_cannot_delete_a_model_in_use_either(chatbot: Chatbot, make: Any, r
             transaction.set_rollback(True)
 
 
-def test_messages_that_use_a_model_are_found_through_an_index(chatbot: Chatbot) -> None:
-    rows = Message.objects.filter(llm_model=used_by_messages(chatbot))
-    with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            cursor.execute("SET LOCAL enable_seqscan = off")
-    assert "message_llm_model" in rows.explain()
-
-
 def test_an_unused_model_is_deleted(client: Client) -> None:
     model = LlmModelFactory()
     client.post(reverse("admin:chatbots_llmmodel_delete", args=[model.pk]), {"post": "yes"})

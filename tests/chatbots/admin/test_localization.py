@@ -1,7 +1,5 @@
 """A bot's text pages: groups of texts, missing texts, English originals, and copies to a locale."""
 
-import re
-
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -52,18 +50,6 @@ def test_the_page_shows_english_completeness_and_the_other_locales(
     french.save()
     page = client.get(page_of(french)).content.decode()
     assert "1 text is missing: visitors get it in English." in page
-
-
-def test_the_heading_keeps_the_case_of_the_locale_and_of_names(
-    client: Client, french: Localization
-) -> None:
-    french.chatbot.name = "eShop"
-    french.chatbot.save()
-    rows = {french: "fr of eShop", french.chatbot: "eShop"}
-    for row, words in rows.items():
-        address = reverse(f"admin:chatbots_{row._meta.model_name}_change", args=[row.pk])
-        [heading] = re.findall(r"<h1.*?</h1>", client.get(address).text, re.S)
-        assert " ".join(re.sub(r"<[^>]*>", " ", heading).split()).endswith(f" {words}")
 
 
 def test_copied_texts_fill_a_new_locale_but_replace_no_text_of_an_existing_one(

@@ -3,14 +3,10 @@
 import re
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from chatbots.models import Chatbot, ChatbotMember, Persona
-from config.admin.choices import OFFERED
-from config.admin.site import MOST_CHOICES
 from tests.choices import copies, search, select, texts
 from tests.factories.accounts import MembershipFactory, PlanFactory
 from tests.factories.chatbots import ChatbotFactory
@@ -142,32 +138,3 @@ def test_a_person_with_many_chatbots_reaches_the_last(chatbot: Chatbot) -> None:
         tag, _ = select(client, address, "chatbot")
         assert "data-ajax--url" in tag
         assert narrowed(client, address, "chatbot", "zz1200") == [str(last.pk)]
-
-
-def test_a_filter_needs_the_same_number_of_queries_for_any_number_of_rows(
-    client: Client, chatbot: Chatbot
-) -> None:
-    def cost(address: str, query: dict[str, str]) -> int:
-        with CaptureQueriesContext(connection) as made:
-            assert client.get(address, query).status_code == 200
-        return len(made)
-
-    queries: list[dict[str, str]] = [{}, {"chatbot_begins": "zz"}, {"account_begins": "zz"}]
-    pages = [(address, query) for address in (LOG, INBOX, LEADS) for query in queries]
-    few = [cost(*page) for page in pages]
-    copies(chatbot, 1_500), copies(chatbot.account, 1_500)
-    assert [cost(*page) for page in pages] == few
-    assert max(few) <= 10
-
-
-def test_a_search_reads_a_bounded_number_of_rows(client: Client, chatbot: Chatbot) -> None:
-    copies(chatbot, MOST_CHOICES + OFFERED)
-    with CaptureQueriesContext(connection) as made:
-        found = search(client, "webhooks.delivery.chatbot", "zz")
-    assert len(found.json()["results"]) == 20
-    assert found.json()["pagination"] == {"more": True}
-    assert all("LIMIT" in query["sql"] for query in made if "chatbots_chatbot" in query["sql"])
-    names = ("app_label", "model_name", "field_name")
-    given = dict(zip(names, ("webhooks", "delivery", "chatbot"), strict=True))
-    last = given | {"term": "zz", "page": str(MOST_CHOICES // 20)}
-    assert client.get(reverse("admin:autocomplete"), last).json()["pagination"] == {"more": False}

@@ -4,9 +4,7 @@ from datetime import date
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from accounts.models import Invitation, Membership, Usage
@@ -115,15 +113,3 @@ def test_an_id_of_any_form_is_accepted(client: Client, key: str) -> None:
     answer = client.post(page_of(account), form | {"usages-0-id": key, "name": ""})
     assert answer.status_code == 200
     assert client.post(page_of(account), form | {"usages-0-id": key}).status_code == 302
-
-
-def test_one_query_reads_the_rows_of_a_submitted_form(client: Client, chatbot: Chatbot) -> None:
-    for number in range(12):
-        FollowUpPromptFactory(chatbot=chatbot, rank=number)
-    form = second_page(client, chatbot, "follow_up_prompts")
-    table = FollowUpPrompt._meta.db_table
-    with CaptureQueriesContext(connection) as captured:
-        assert client.post(page_of(chatbot), form | {"name": ""}).status_code == 200
-    reads = [query["sql"] for query in captured if f'FROM "{table}"' in query["sql"]]
-    assert len([sql for sql in reads if " IN (" in sql]) == 1
-    assert not [sql for sql in reads if "OFFSET" in sql]

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from accounts.models import ApiKey
 from accounts.services import api_key
-from tests.admin_urls import addresses, opened
+from tests.admin_urls import addresses
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.staff import signed_in, superuser
 from tests.factories.tenant import Tenant
@@ -17,8 +17,6 @@ from tests.pages import fields_of
 from tests.refusing import refusing
 from webhooks.models import Endpoint
 
-HEADER = re.compile(r"<th\b[^>]*>(.*?)</th>", re.DOTALL)
-NAME = re.compile(r'aria-label="[^"]+"')
 ISSUE = reverse("admin:accounts_apikey_add")
 SECRET = re.compile(r'id="secret-text"[^>]* value="([^"]+)"')
 
@@ -31,17 +29,6 @@ def test_a_failed_form_can_be_submitted_again(transactional_db: None) -> None:
     assert client.post(ISSUE, form).status_code == 200
     assert client.post(ISSUE, form).status_code == 302
     assert ApiKey.objects.count() == 1
-
-
-@pytest.mark.slow
-def test_every_table_header_has_text(default_model: Any) -> None:
-    client, found = signed_in(superuser()), 0
-    home = ("/admin/?span=30d", client.get("/admin/?span=30d"))
-    for address, page in [home, *opened(client, Tenant("mine"))]:
-        for header in HEADER.findall(page.text):
-            assert NAME.search(header) or re.sub("<[^>]*>", "", header).strip(), address
-            found += 1
-    assert found > 100
 
 
 @pytest.mark.slow

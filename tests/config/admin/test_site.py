@@ -1,11 +1,9 @@
 """The routes of the admin's site, and the page that people return to after signing in."""
 
 from typing import Any
-from unittest import mock
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 import pytest
-from django.contrib import admin
 from django.contrib.contenttypes.models import ContentType
 from django.test import Client
 from django.urls import reverse
@@ -23,16 +21,6 @@ HOST = "http://testserver"
 def test_no_row_has_a_public_page(db: None, key: str) -> None:
     kind = ContentType.objects.get_for_model(Account)
     assert signed_in(superuser()).get(f"/admin/r/{kind.pk}/{key}/").status_code == 404
-
-
-def test_only_a_page_that_shows_the_list_of_apps_builds_it(default_model: Any) -> None:
-    client, build = signed_in(superuser()), admin.site._build_app_dict
-    with mock.patch.object(admin.site, "_build_app_dict", wraps=build) as built:
-        assert client.get(reverse("admin:accounts_account_changelist")).status_code == 200
-        assert built.call_count == 0
-        shown = client.get(reverse("admin:app_list", args=["accounts"])).content.decode()
-        assert reverse("admin:accounts_plan_add") in shown
-        assert built.call_count == 1
 
 
 def test_the_list_of_an_app_that_a_person_may_not_open_is_missing(default_model: Any) -> None:

@@ -1,23 +1,12 @@
 """The charts on the home page, and the time spans that they show."""
 
-import json
 from datetime import datetime, timedelta
 
-import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from config.durations import ONE_DAY, ONE_HOUR
-from conversations.admin.figures import SPANS
-
-
-@pytest.mark.parametrize("span", SPANS)
-def test_the_time_axis_of_a_chart_names_its_time_zone(client: Client, span: str) -> None:
-    charts = client.get(reverse("admin:index"), {"span": span}).context["charts"]
-    assert len(charts) == 2
-    for chart in charts:
-        assert json.loads(chart.options)["scales"]["x"]["title"]["text"] == "Time (UTC)"
 
 
 def test_each_span_is_at_most_one_bar_shorter_than_its_name_says(client: Client) -> None:

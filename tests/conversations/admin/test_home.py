@@ -6,9 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -24,7 +22,6 @@ from conversations.models.message import MessageType
 from conversations.services import agent_message, escalation
 from conversations.services.activity import day_of, hour_of
 from conversations.services.threads import update
-from tests.factories import bulk
 from tests.factories.accounts import AccountFactory
 from tests.factories.chatbots import ChatbotFactory, LlmModelFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory
@@ -32,7 +29,6 @@ from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff, supe
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 
 HOME = reverse("admin:index")
-MOST_QUERIES = 20
 
 
 def cards(client: Client, query: str = "") -> dict[str, str]:
@@ -311,32 +307,6 @@ def test_a_missing_default_model_is_reported(client: Client, default_model: LlmM
     assert "No default model is active" not in client.get(HOME).content.decode()
     LlmModel.objects.update(is_default=False)
     assert "No default model is active" in client.get(HOME).content.decode()
-
-
-@pytest.mark.parametrize("role", ["agent", "manager", "superuser"])
-def test_the_home_page_needs_the_same_few_queries_at_any_volume(
-    chatbot: Chatbot, role: str
-) -> None:
-    groups = {"agent": AGENTS, "manager": ACCOUNT_ADMINS}
-    user = superuser() if role == "superuser" else staff(chatbot.account.owner, groups[role])
-    client = signed_in(user)
-
-    def queries() -> int:
-        with CaptureQueriesContext(connection) as asked:
-            client.get(f"{HOME}?span=30d")
-        return len(asked)
-
-    furnish(chatbot)
-    EndpointFactory(chatbot=chatbot, failing_since=timezone.now())
-    few = queries()
-    thread = ThreadFactory(chatbot=chatbot)
-    message = MessageFactory(thread=thread, message_type=MessageType.AI_MESSAGE)
-    bulk.copy(message, 9_999, {"position": "template.position + s.n"})
-    for number in range(30):
-        begins_at = day_of(timezone.now()) - number * ONE_DAY
-        Activity.objects.create(chatbot=chatbot, hours=DAY, begins_at=begins_at, messages=1)
-        EndpointFactory(chatbot__account=chatbot.account, failing_since=timezone.now())
-    assert queries() == few <= MOST_QUERIES
 
 
 @pytest.mark.parametrize("sending", [True, False])

@@ -95,12 +95,6 @@ def test_the_log_finds_a_delivery_by_each_of_its_ids(
     assert set(re.findall(r"/delivery/([0-9a-f-]{36})/change/", text)) == {str(wanted.pk)}
 
 
-def test_the_log_says_that_it_is_searched_by_complete_ids(client: Client, chatbot: Chatbot) -> None:
-    DeliveryFactory(chatbot=chatbot)
-    text = client.get(LOG, {"q": "shop.example"}).content.decode()
-    assert "Search by the complete id of a delivery, a thread or a message" in text
-
-
 @pytest.mark.parametrize("who", ["superuser", "manager", "agent"])
 def test_a_poll_without_news_has_no_body_and_makes_few_queries(who: str, chatbot: Chatbot) -> None:
     delivery = DeliveryFactory(chatbot=chatbot)
@@ -152,17 +146,3 @@ def test_a_poll_without_the_permission_to_see_deliveries_is_a_404(chatbot: Chatb
     owner.is_staff = True
     owner.save()
     assert signed_in(owner).get(news_of(delivery)).status_code == 404
-
-
-def test_a_screen_reader_announces_a_short_text_and_not_the_whole_page(
-    client: Client, chatbot: Chatbot
-) -> None:
-    delivery = DeliveryFactory(chatbot=chatbot)
-    text = client.get(page_of(delivery)).text
-    assert 'data-said="PENDING after 0 attempts"' in text
-    assert '<p class="unseen" id="live-said" role="status"></p>' in text
-    assert "aria-live" not in text[text.index('id="live"') :]
-    Delivery.objects.update(state="RETRYING", attempts_count=1)
-    assert client.get(news_of(delivery)).json()["said"] == "RETRYING after 1 attempt"
-    test = client.get(news_of(delivery), {"part": "test"}).json()
-    assert test["said"] == "NEW_MESSAGE: RETRYING after 1 attempt"

@@ -16,7 +16,7 @@ from tests.factories.staff import AGENTS, signed_in, staff, superuser
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.pages import fields_of
 from webhooks.models import Delivery, RetryJob, RetryPart
-from webhooks.services.retry_job import advance, start, stop
+from webhooks.services.retry_job import advance, start
 from webhooks.services.selection import Selection
 
 ALL = reverse("admin:webhooks_delivery_retry_all")
@@ -184,20 +184,6 @@ def test_the_pages_say_that_a_job_waits_while_sending_is_off(
     settings.SENDING = False
     assert said in client.get(ALL).text
     assert said in client.get(page_of(job)).text
-
-
-def test_a_screen_reader_announces_a_jobs_state_and_not_each_step(
-    client: Client, chatbot: Chatbot
-) -> None:
-    failed(chatbot, 40)
-    job = start(Selection(), [chatbot.pk], per_second=5, by="Kim")
-    text = client.get(page_of(job)).text
-    assert 'data-said="RUNNING"' in text
-    assert re.search('<p class="unseen" id="live-said" role="status"></p>', text)
-    advance()
-    assert client.get(page_of(job, "news")).json()["said"] == "RUNNING"
-    stop(job, by="Sam")
-    assert client.get(page_of(job, "news")).json()["said"] == "STOPPED by Sam"
 
 
 @pytest.mark.parametrize(("count", "is_cut"), [(2, False), (3, True)])
