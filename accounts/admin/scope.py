@@ -34,7 +34,7 @@ from unfold.views import ChangeList
 from accounts.admin.json_field import StrictJson
 from accounts.models import Account, User
 from accounts.permissions import Action
-from config.admin.choices import RowFilter, RowSelect, beginning_name
+from config.admin.choices import RowSelect
 from config.admin.conflict import SEEN, ConflictForm
 from config.admin.keyset import KeysetChangeList, selected_rows, whole_id
 from config.admin.lines import TextLines
@@ -142,8 +142,6 @@ def declared_lookups(model_admin: ModelAdmin, request: HttpRequest) -> set[str]:
     for declared in model_admin.get_list_filter(request):
         if isinstance(declared, type) and issubclass(declared, SimpleListFilter):
             names.add(str(declared.parameter_name))
-            if issubclass(declared, RowFilter):
-                names.add(beginning_name(str(declared.parameter_name)))
             continue
         path, kind = declared if isinstance(declared, tuple) else (declared, FieldListFilter.create)
         field = get_fields_from_path(model_admin.model, path)[-1]

@@ -121,11 +121,7 @@ class ChatbotFilter(RowFilter):
         if person(request).is_superuser:
             return super().lookups(request, model_admin)
         named, wanted = named_chatbots(request), whole_id(self.value() or "")
-        begins, key = self.beginning.casefold(), whole_id(self.beginning)
-        found = [
-            one for one in named.items() if one[0] == key or one[1].casefold().startswith(begins)
-        ]
-        offered = sorted(found, key=lambda one: (one[1], one[0]))[:OFFERED]
+        offered = sorted(named.items(), key=lambda one: (one[1], one[0]))[:OFFERED]
         if wanted in named and wanted not in dict(offered):
             offered.append((wanted, named[wanted]))
         return [(str(key), name) for key, name in offered]

@@ -18,7 +18,7 @@ from accounts.models import Membership, User
 from accounts.permissions import ADDED, MAY, PERMISSIONS, Action, may
 from chatbots.admin.scope import ChatbotRows
 from chatbots.models import Chatbot, ChatbotMember
-from config.admin.choices import OFFERED, RowSelect, beginning_name
+from config.admin.choices import RowSelect
 from config.admin.page import page
 from config.database.lengths import SHORT
 
@@ -30,10 +30,6 @@ ACTIONS = {
     Action.MANAGE_ACCOUNT: "manage the account, including its people, keys and secrets",
     Action.ENTER_ACCOUNT: "enter the account",
 }
-
-
-# The names of the input and the button that narrow the list of chatbots without JavaScript
-BEGINS, NARROW = beginning_name("chatbot"), "narrow"
 
 
 class NamedChatbot(forms.ModelChoiceField[Chatbot]):
@@ -64,13 +60,9 @@ class WhyForm(forms.Form):
     )
 
     def __init__(self, given: Any, chatbots: "QuerySet[Chatbot]") -> None:
-        asked = "email" in given and NARROW not in given
-        super().__init__(given if asked else None, initial=given.dict())
+        super().__init__(given if "email" in given else None, initial=given.dict())
         field: Any = self.fields["chatbot"]  # a ModelChoiceField
         field.queryset = chatbots.select_related("account").order_by("name", "id")
-        field.widget.beginning = self.beginning = given.get(BEGINS, "").strip()
-        beyond = chatbots.order_by()[OFFERED - 1 : OFFERED]
-        self.narrowed_by = BEGINS if self.beginning or beyond.exists() else ""
 
     def clean(self) -> dict[str, Any]:
         """Find the person in the chatbot's account, or among the people added to the chatbot."""

@@ -15,29 +15,13 @@ from unfold.contrib.filters.admin import DropdownFilter
 from unfold.widgets import SELECT_CLASSES
 
 from config.admin.keyset import whole_id
-from config.database.lengths import SHORT
 
 OFFERED = 200  # maximum number of rows offered by a select or a filter
 
 
-def beginning_name(name: str) -> str:
-    """Return the name of the parameter that narrows a select's options if scripts are disabled."""
-    return f"{name}_begins"
-
-
-def first_and_selected(
-    rows: "QuerySet[Any]", selected: UUID | None, beginning: str = ""
-) -> list[Any]:
-    """Return the first OFFERED rows, followed by the selected row if it is not among them.
-
-    If `beginning` is an id, only the row with that id is offered. Otherwise, only rows whose names
-    begin with `beginning` are offered. In both cases, the selected row is added only if `rows`
-    contains it.
-    """
-    wanted = whole_id(beginning)
-    # SQLite rejects very long patterns.
-    named = rows.filter(name__istartswith=beginning[:SHORT]) if beginning else rows
-    offered = list((rows.filter(pk=wanted) if wanted else named)[:OFFERED])
+def first_and_selected(rows: "QuerySet[Any]", selected: UUID | None) -> list[Any]:
+    """Return the first OFFERED rows, and the selected one if `rows` contains it."""
+    offered = list(rows[:OFFERED])
     if selected and selected not in {row.pk for row in offered}:
         offered += rows.filter(pk=selected)
     return offered
@@ -52,7 +36,6 @@ class RowSelect(AutocompleteSelect):
     """
 
     template_name = "unfold/widgets/select.html"
-    beginning = ""  # passed to `first_and_selected` to narrow the offered rows
     refused: "QuerySet[Any] | None" = None  # ids of rows that the form would refuse
 
     def __init__(self, field: "ForeignKey[Any, Any]") -> None:
@@ -81,7 +64,7 @@ class RowSelect(AutocompleteSelect):
         rows = field.queryset
         if self.refused is not None and not selected:
             rows = rows.exclude(pk__in=self.refused)
-        for row in first_and_selected(rows, selected, self.beginning):
+        for row in first_and_selected(rows, selected):
             choices.append((row.pk, field.label_from_instance(row)))
         options = [
             self.create_option(name, key, label, key == (selected or ""), index)
@@ -108,40 +91,19 @@ class RowFilter(DropdownFilter):
     """Filters a list by a related row, such as a chatbot.
 
     The filter offers the first rows and the selected one. If there may be more, a script turns the
-    select into a search of all rows. If scripts are disabled, a text field narrows the options.
+    select into a search of all rows.
     """
-
-    template = "admin/row_filter.html"
-    used_parameters: dict[str, Any]
 
     def __init__(
         self, request: HttpRequest, params: dict[str, Any], model: Any, model_admin: ModelAdmin
     ) -> None:
         self.relation = self.find_relation(model)
-        self.beginning_name = beginning_name(str(self.parameter_name))
-        given = params.pop(self.beginning_name, None)
-        self.beginning = given[-1].strip() if given else ""
         super().__init__(request, params, model, model_admin)
-        if given:
-            self.used_parameters[self.beginning_name] = self.beginning
-
-    def expected_parameters(self) -> list[str]:
-        """Return the query parameters that this filter reads."""
-        return [str(self.parameter_name), self.beginning_name]
-
-    def has_output(self) -> bool:
-        """Show the filter if it has options, or if a person has typed text to narrow them."""
-        return bool(self.lookup_choices or self.beginning)
 
     def find_relation(self, model: Any) -> "ForeignKey[Any, Any]":
         """Return a foreign key to the rows that the filter offers. The search needs one."""
         relation: ForeignKey[Any, Any] = model._meta.get_field(self.parameter_name)
         return relation
-
-    @property
-    def long(self) -> bool:
-        """Return whether there may be more rows than the filter offers."""
-        return len(self.lookup_choices) >= OFFERED or bool(self.beginning)
 
     def rows(self, request: HttpRequest, model_admin: ModelAdmin) -> "QuerySet[Any]":
         """Return the rows that the person can choose from."""
@@ -151,13 +113,13 @@ class RowFilter(DropdownFilter):
         """Offer the first rows in order of name, and the selected row if it is not among them."""
         rows = self.rows(request, model_admin).select_related(None)
         named = rows.order_by("name", "id").only("name")
-        offered = first_and_selected(named, whole_id(self.value() or ""), self.beginning)
+        offered = first_and_selected(named, whole_id(self.value() or ""))
         return [(str(row.pk), row.name) for row in offered]
 
     def choices(self, changelist: ChangeList) -> Iterator[Any]:
         """Make a long select searchable."""
         [choice] = super().choices(changelist)
-        if self.long:
+        if len(self.lookup_choices) >= OFFERED:
             field = choice["form"].fields[self.parameter_name]
             field.widget = SearchSelect(self.relation, field.choices)
         yield choice

@@ -14,7 +14,6 @@ from tests.factories.tenant import Tenant
 from tests.pages import Fields
 
 PANEL = re.compile(r'<form id="filter-form".*?</form>', re.DOTALL)
-HEADING = re.compile(r"<(h3|label)\b[^>]*font-semibold[^>]*>(.*?)</\1>", re.DOTALL)
 TABS = re.compile(r'<nav class="tabs".*?</nav>', re.DOTALL)
 LOG = reverse("admin:webhooks_delivery_changelist")
 INBOX = reverse("admin:conversations_thread_changelist")
@@ -29,10 +28,6 @@ def client(default_model: Any) -> Client:
 def panel(client: Client, address: str) -> str:
     found = PANEL.search(client.get(address).text)
     return found[0] if found else ""
-
-
-def headings(client: Client, address: str) -> list[str]:
-    return [unescape(text).strip() for _, text in HEADING.findall(panel(client, address))]
 
 
 def test_a_new_filter_begins_on_the_first_page_and_keeps_the_search(client: Client) -> None:
