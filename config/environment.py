@@ -128,9 +128,10 @@ def is_address(text: str) -> bool:
 def web_url(text: str) -> str:
     """Check an http or https URL. Returns it with a lower-case scheme and no trailing slash.
 
-    Raises EnvError.
+    An empty string is allowed. Raises EnvError.
     """
-    expected = "expected a URL such as https://bots.example.com, without a user name or query"
+    if not text:
+        return ""
     try:
         parts = urlsplit(text)
         name = parts.hostname or ""
@@ -138,13 +139,10 @@ def web_url(text: str) -> str:
     except ValueError:  # an invalid port or an unclosed bracket
         valid = False
     if not valid or parts.scheme not in ("http", "https") or re.search(r"[\s?#@]", text):
-        raise EnvError(expected)
+        raise EnvError(
+            "expected a URL such as https://bots.example.com, without a user name or query"
+        )
     return parts.geturl().rstrip("/")
-
-
-def optional_web_url(text: str) -> str:
-    """Check an http or https URL. An empty string is allowed. Raises EnvError."""
-    return web_url(text) if text else ""
 
 
 def public_url(text: str) -> str:
@@ -153,7 +151,7 @@ def public_url(text: str) -> str:
     Returns the URL as browsers write it in the Origin header: in lower case and without a default
     port. The URL must not have a path, because the pages' links are absolute paths.
     """
-    parts = urlsplit(optional_web_url(text))
+    parts = urlsplit(web_url(text))
     if parts.path:
         raise EnvError("expected a URL without a path, such as https://bots.example.com")
     default = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
@@ -229,21 +227,9 @@ def certificates(text: str) -> str:
     return text
 
 
-def parser(read: Callable[[str], Any]) -> Callable[..., Any]:
-    """Turn a string parser into a parser method for environs.
-
-    The method also parses defaults that are strings.
-    """
-
-    def method(value: Any, **_: Any) -> Any:
-        return read(value) if isinstance(value, str) else value
-
-    return method
-
-
-READERS = (
+READERS: tuple[Callable[[str], Any], ...] = (
     *(rate, delays, period, networks, fernet_keys, host, allowed_hosts),
-    *(optional_web_url, public_url, database_url, redis_url, email_url, certificates),
+    *(web_url, public_url, database_url, redis_url, email_url, certificates),
 )
 
 
@@ -258,7 +244,7 @@ def environment(dotenv: Path) -> tuple[Env, Faults]:
     load_dotenv(stream=StringIO(lines))
     env = Env(eager=False)
     for read in READERS:
-        env.add_parser(read.__name__, parser(read))
+        env.add_parser(read.__name__, lambda value, read=read, **_: read(value))
     return env, faults
 
 

@@ -66,7 +66,7 @@ WEBHOOK_CA_BUNDLE = env.certificates("WEBHOOK_CA_BUNDLE", "") or None
 WEBHOOK_FAILURE_MAIL_AFTER = env.period("WEBHOOK_FAILURE_MAIL_AFTER", "3600")
 WEBHOOK_RETENTION_DAYS = env.int("WEBHOOK_RETENTION_DAYS", 30, validate=Range(min=1, max=36_500))
 AUDIT_RETENTION_DAYS = env.int("AUDIT_RETENTION_DAYS", 730, validate=Range(min=1, max=36_500))
-LLM_BASE_URL = env.optional_web_url("LLM_BASE_URL", "", validate=Length(max=SHORT))
+LLM_BASE_URL = env.web_url("LLM_BASE_URL", "", validate=Length(max=SHORT))
 LLM_MODEL = env.str("LLM_MODEL", "", validate=Length(max=100))
 LLM_TIMEOUT = env.float("LLM_TIMEOUT", 30.0, validate=Range(min=0.1, max=3600))
 LLM_KEYS = {name: os.environ[name] for name in os.environ if name.startswith("LLM_API_KEY")}

@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chatbots.models import Chatbot
+from tests.factories import bulk
 from tests.factories.accounts import AccountFactory
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff, superuser
