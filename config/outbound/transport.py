@@ -40,7 +40,8 @@ PIECE_BYTES = 16 * 1024
 # malformed heads, and more concurrent connections than are kept.
 logging.getLogger("urllib3").setLevel(logging.ERROR)
 
-_checked: ContextVar[Addresses] = ContextVar("_checked")  # the addresses for this request
+# The addresses for this request. Without any, no connection is opened or reused.
+_checked: ContextVar[Addresses] = ContextVar("_checked", default=())
 
 
 class _WholeLines(io.BufferedReader):
