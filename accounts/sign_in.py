@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from math import ceil
 from typing import Any
 
@@ -10,10 +10,10 @@ from django.core.exceptions import ValidationError
 from unfold.forms import AdminOwnPasswordChangeForm, AuthenticationForm
 
 from accounts.models import User
-from config.api import limits
+from config import page_limits
 from config.api.errors import TooManyRequests
 from config.environment import Rate
-from config.middleware import counted_as
+from config.page_limits import PageLimit
 
 FAILURES: Rate = (5, 900)  # 5 failures in 900 seconds, per person and IP address
 FAILURES_OF_ADDRESS: Rate = (50, 900)  # per IP address, because each attempt hashes a password
@@ -30,10 +30,10 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # unfold has no typ
 
         Raises ValidationError.
         """
-        address = counted_as(self.request.META.get("REMOTE_ADDR", ""))
+        address = page_limits.address_of(self.request)
         with counting_failures(
-            ("sign-in-address", address, FAILURES_OF_ADDRESS),
-            ("sign-in", f"{self.subject()} {address}", FAILURES),
+            PageLimit("sign-in-address", address, FAILURES_OF_ADDRESS),
+            PageLimit("sign-in", f"{self.subject()} {address}", FAILURES),
         ):
             super().clean()
         return dict(self.cleaned_data)
@@ -58,36 +58,36 @@ class PasswordForm(AdminOwnPasswordChangeForm):  # type: ignore[misc]  # unfold 
         Failures are counted per person, across all addresses, because only someone who is signed in
         as this person can use up the limit. Raises ValidationError.
         """
-        with counting_failures(("password-change", str(self.user.pk), FAILURES)):
+        limit = PageLimit("password-change", str(self.user.pk), FAILURES)
+        with counting_failures(limit):
             return str(super().clean_old_password())
 
 
 @contextmanager
-def counting_failures(*counts: tuple[str, str, Rate]) -> Iterator[None]:
+def counting_failures(*limits: PageLimit) -> Iterator[None]:
     """Count a failure if the password check in the `with` block raises ValidationError.
 
-    The failure is added to each of `counts`, which have separate limits. If any limit has been
-    reached, raises ValidationError without checking the password.
+    The failure counts against each limit. If any limit has been reached, raises ValidationError
+    without checking the password.
     """
-    failure = None
     try:
-        with ExitStack() as held:
-            forget = [held.enter_context(limits.taken(*count)) for count in counts]
-            held.enter_context(waiting_place())
-            try:
-                yield
-                for undo in forget:
-                    undo()
-            except ValidationError as error:
-                # Raise this after the outer block, because raising it here would undo the counts.
-                failure = error
+        give_back = page_limits.take(*limits)
     except TooManyRequests as refusal:
         minutes = ceil(refusal.retry_after / 60)
         raise ValidationError(
             f"Too many failed attempts. Try again in {minutes} min.", code="too_many"
         ) from None
-    if failure:
-        raise failure
+    failed = False
+    try:
+        with waiting_place():
+            try:
+                yield
+            except ValidationError:
+                failed = True
+                raise
+    finally:
+        if not failed:
+            give_back()
 
 
 @contextmanager

@@ -1,31 +1,23 @@
-"""Middleware that all requests pass through, and middleware that answers API requests.
+"""Middleware that concerns all requests: ids, addresses, the address limit, hosts, the access log.
 
-Middleware that only pages need is in `page_middleware`.
+Middleware that concerns pages is in `page_middleware`.
 """
 
 import ipaddress
 import logging
 import re
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from contextvars import copy_context
-from functools import cache, lru_cache
-from io import BytesIO
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import DisallowedHost
-from django.core.handlers.wsgi import WSGIRequest
-from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
+from django.http import HttpRequest, HttpResponsePermanentRedirect
 from django.http.response import HttpResponseBase
-from django.middleware.clickjacking import XFrameOptionsMiddleware
 from django.middleware.common import CommonMiddleware
-from django.middleware.security import SecurityMiddleware
-from django.urls import URLPattern, URLResolver, get_resolver
 
 from config.api import limits
-from config.api.body import REFUSAL
 from config.api.errors import TooManyRequests, plain_response
 from config.database.ids import new_id
 from config.metrics import Counter, Histogram
@@ -33,8 +25,7 @@ from config.runtime.context import Context, current
 
 SANE_ID = re.compile(r"[0-9A-Za-z._-]{1,64}")
 logger = logging.getLogger("access")
-View = Callable[..., HttpResponse]
-PREFIX = "api/"
+API = "/api/"
 FORWARDED_FOR = re.compile(r"""(?:^|[;,])\s*for=("[^"]*"|[^;,]*)""", re.IGNORECASE)
 METHODS = frozenset(("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"))
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -158,8 +149,6 @@ class RequestMiddleware:
     Specification: Limits, per IP. The limit is checked before anything else.
     """
 
-    COUNTED = ("/api/", "/openapi.json")
-
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
@@ -191,107 +180,18 @@ class RequestMiddleware:
         current.set(known)
 
     def answer(self, request: HttpRequest) -> HttpResponseBase:
-        """Find the client's address, count the call if its path is in COUNTED, and respond."""
+        """Find the client's address, count the call if it is for the API, and respond."""
         if trusted(request.META.get("REMOTE_ADDR", "")):
             if request.headers.get("X-Forwarded-Proto") == "https":
                 request.META["wsgi.url_scheme"] = "https"
             request.META["REMOTE_ADDR"] = client_address(request)
-        call = request.META.setdefault(limits.CALL, limits.Call())
-        try:
-            if request.path_info.startswith(self.COUNTED):
-                address = counted_as(request.META.get("REMOTE_ADDR", ""))
-                limits.count_address(request, address)
-        except TooManyRequests as refusal:
-            response: HttpResponseBase = plain_response(refusal)
-        else:
-            response = self.get_response(request)
-        if call.early:  # the key is invalid or has not been checked
-            limits.settle(request, forget=response.status_code in (401, 429))
-        return response
-
-
-def security_headers(*, secure: bool) -> dict[str, str]:
-    """Return the headers that Django's middleware adds to HTTPS (`secure`) or HTTP responses."""
-    scheme = "https" if secure else "http"
-    environ = {"REQUEST_METHOD": "GET", "wsgi.input": BytesIO(), "wsgi.url_scheme": scheme}
-    request = WSGIRequest(environ)
-    response = HttpResponse()
-    response = XFrameOptionsMiddleware(lambda _: response).process_response(request, response)
-    response = SecurityMiddleware(lambda _: response).process_response(request, response)
-    del response["Content-Type"]
-    return dict(response.items())
-
-
-class Found(NamedTuple):
-    """The view for a path, its parameters by name, and the text of its route."""
-
-    view: View
-    names: dict[str, Any]
-    route: str
-
-
-@cache
-def table() -> dict[int, list[tuple[Any, View, str]]]:  # Any: Django's route pattern
-    """Return the pattern, view and text of each API route, grouped by number of slashes.
-
-    Django's resolver would try every route in turn, then build a ResolverMatch that is not needed.
-    """
-    routes = defaultdict(list)
-    for part in get_resolver().url_patterns:
-        if isinstance(part, URLResolver) and str(part.pattern) == PREFIX:
-            for each in part.url_patterns:
-                if isinstance(each, URLPattern):
-                    route = str(each.pattern)
-                    routes[route.count("/")].append(
-                        (each.pattern, each.callback, f"{PREFIX}{route}")
-                    )
-    return dict(routes)
-
-
-def find(path: str) -> Found | None:
-    """Find the view for a path. Returns None if the path matches no API route."""
-    if not path.startswith(f"/{PREFIX}"):
-        return None
-    rest = path[len(PREFIX) + 1 :]
-    for pattern, view, route in table().get(rest.count("/"), ()):
-        if match := pattern.match(rest):
-            return Found(view, match[2], route)
-    return None
-
-
-class ApiMiddleware:
-    """Answer API requests directly, because the middleware after this one is only for pages.
-
-    Requests with an unknown path or host are passed on, so that Django refuses them in the
-    same way as requests for pages.
-    """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-        self.headers = {secure: security_headers(secure=secure) for secure in (False, True)}
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        found = find(request.path_info)
-        if found is None or not has_known_host(request):
-            return self.get_response(request)
-        if refusal := request.META.get(REFUSAL):
-            response = plain_response(refusal)
-        else:
-            current.set(current.get()._replace(route=f"{request.method} /{found.route}"))
-            response = found.view(request, **found.names)
-        response["Content-Length"] = str(len(response.content))
-        for name, value in self.headers[request.is_secure()].items():
-            response[name] = value
-        return response
-
-
-def has_known_host(request: HttpRequest) -> bool:
-    """Return whether ALLOWED_HOSTS contains the request's host."""
-    try:
-        request.get_host()
-    except DisallowedHost:
-        return False
-    return True
+        if request.path_info.startswith(API):
+            address = counted_as(request.META.get("REMOTE_ADDR", ""))
+            try:
+                limits.count(("address", address, settings.RATE_LIMIT_IP))
+            except TooManyRequests as refusal:
+                return plain_response(refusal)
+        return self.get_response(request)
 
 
 class HostMiddleware(CommonMiddleware):

@@ -1,49 +1,19 @@
-"""Middleware for pages. API requests need no cookies, so they bypass Django's own middleware.
+"""Middleware that concerns the content of requests and responses, mostly of pages."""
 
-A replacement for one of Django's classes inherits from that class, so that Django's system checks
-recognize it.
-"""
-
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from django.conf import settings
-from django.contrib.auth import middleware as auth
-from django.contrib.messages import middleware as messages
-from django.contrib.sessions import middleware as sessions
 from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
-from django.utils.deprecation import MiddlewareMixin
 
 from config.api.body import REFUSAL, declared_length
 from config.api.errors import bad_request, plain_response
-
-API = "/api/"
-
-
-class PagesOnly(MiddlewareMixin):
-    """Handles requests for pages, and passes API requests on."""
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        if request.path_info.startswith(API):
-            return self.get_response(request)
-        return super().__call__(request)
+from config.middleware import API
 
 
-class SessionMiddleware(PagesOnly, sessions.SessionMiddleware):
-    """Adds the session to each request for a page."""
-
-
-class AuthenticationMiddleware(PagesOnly, auth.AuthenticationMiddleware):
-    """Sets the user of each request for a page."""
-
-
-class MessageMiddleware(PagesOnly, messages.MessageMiddleware):
-    """Adds the messages left by earlier requests to each request for a page."""
-
-
-class CompressionMiddleware(PagesOnly, GZipMiddleware):
+class CompressionMiddleware(GZipMiddleware):
     """Compresses pages and the OpenAPI document.
 
     Responses with an ETag are not compressed, because that would require a different ETag.

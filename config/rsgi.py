@@ -28,7 +28,6 @@ from granian.rsgi import Scope
 from config import metrics
 from config.api.body import REFUSAL
 from config.api.errors import InvalidRequest
-from config.api.limits import CALL
 from config.content_type import plain_type
 from config.database.connections import release_connection
 from config.database.inline import MustWait, inline
@@ -117,7 +116,6 @@ def environ_of(scope: Scope, body: Body) -> "WSGIEnvironment":
         "wsgi.multiprocess": True,
         "wsgi.run_once": False,
         REFUSAL: body.refusal,
-        CALL: body.call,
     }
 
 

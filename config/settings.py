@@ -142,18 +142,17 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "config.middleware.RequestMiddleware",
-    "config.middleware.ApiMiddleware",
     "config.page_middleware.CompressionMiddleware",
     "config.page_middleware.ContentSecurityPolicyMiddleware",
     "config.admin.error_pages.ErrorPagesMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "config.page_middleware.SessionMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
     "config.middleware.HostMiddleware",
     "config.page_middleware.InputMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "config.page_middleware.AuthenticationMiddleware",
-    "config.page_middleware.MessageMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 TEMPLATES = [
@@ -260,6 +259,10 @@ CACHES: dict[str, dict[str, Any]] = {
         "OPTIONS": {"MAX_ENTRIES": 100_000},  # Django's default would evict form tokens in use
     },
 }
+# django-ratelimit is not in INSTALLED_APPS, because that would only add system checks, which reject
+# both caches: the one in memory, because processes do not share it (without Redis, only one process
+# exists), and Django's own cache in Redis, because it is not on the list of known caches.
+RATELIMIT_FAIL_OPEN = True
 CELERY_BROKER_URL = REDIS_URL or "waking://localhost"  # in-process: config/runtime/broker.py
 CELERY_BROKER_TRANSPORT_OPTIONS = (
     {

@@ -9,7 +9,6 @@ import redis
 from django.conf import settings
 from django.core.cache import cache
 
-from config.api import limits
 from config.api.limits import OwnCounters, counters
 
 
@@ -25,7 +24,6 @@ def server() -> redis.Redis:
 
 def forget() -> None:
     """Empty the test cache and reset the rate limit counters."""
-    limits.users.clear()
     if isinstance(counters, OwnCounters):
         cache.clear()
         counters.values.clear()

@@ -14,6 +14,9 @@ from accounts.models import Invitation, Membership
 from accounts.notifications import MAILS_PER_HOUR, room
 from accounts.services.invitation import accept, invite
 from config.admin.inline_pages import PagedFormSet, PagedInline
+from config.page_limits import limited
+
+RATE = (30, 60)  # 30 calls in 60 seconds per address to the page that accepts invitations
 
 
 class InvitationForm(StandingForm):
@@ -91,6 +94,7 @@ class InvitationInline(PagedInline):
     has_add_permission = has_delete_permission = has_view_permission
 
 
+@limited("invitation", lambda: RATE)
 @never_cache
 def invitation(request: HttpRequest) -> HttpResponse:
     """Show the invitation, and accept it on POST. The emailed token is the only credential."""

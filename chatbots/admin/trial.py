@@ -16,11 +16,12 @@ from chatbots.llm.exchange import Turn
 from chatbots.llm.prompt import LONG_SYSTEM
 from chatbots.models import Chatbot
 from chatbots.services import trial
+from config import page_limits
 from config.admin.lines import TextLines
 from config.admin.page import page, row_routes, show_faults
-from config.api import limits
 from config.api.errors import TooManyRequests
 from config.database.lengths import LONG
+from config.page_limits import PageLimit
 
 RATE = (20, 60)  # 20 questions in 60 seconds per person; trials do not count against quotas
 REMEMBERED = 40  # number of newest messages that a trial remembers; only the page stores them
@@ -66,7 +67,7 @@ class TrialAdmin(ChatbotRows):
         if form.is_valid():
             question = form.cleaned_data["question"]
             try:
-                limits.count("trial", person(request).pk, RATE)
+                page_limits.take(PageLimit("trial", str(person(request).pk), RATE))
             except TooManyRequests as error:
                 show_faults(form, error)
             else:

@@ -31,7 +31,7 @@ from unfold.admin import ModelAdmin
 
 from config.admin.keyset import filtered_list, place_of, rows_after
 from config.admin.page import REMEMBERED, SANE_TOKEN, page, with_cache
-from config.api.limits import CACHE_ERRORS
+from config.api.cache_outage import CACHE_ERRORS
 
 CHUNK = 2_000  # number of rows that each query reads
 COUNTED = 10_000  # maximum number of rows to count for the page that offers the export

@@ -15,8 +15,8 @@ from django.urls import URLPattern, path
 from django.utils.http import quote_etag
 from unfold.admin import ModelAdmin
 
+from config.api.cache_outage import CACHE_ERRORS
 from config.api.errors import ApiError, InvalidRequest
-from config.api.limits import CACHE_ERRORS
 from config.database.ids import new_id
 
 logger = logging.getLogger(__name__)

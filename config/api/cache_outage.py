@@ -1,14 +1,24 @@
-"""Detect outages of the rate limits' cache, so that an outage does not take the service down."""
+"""Go on without the cache while it is down, so that an outage does not take the service down."""
 
 import logging
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from typing import TypeVar
+
+from django.conf import settings
 
 from config.metrics import Counter, Gauge
 
-ASK_AGAIN = 0.5  # seconds between checks of a cache that is down
+if settings.REDIS_URL:
+    import redis  # a large library, loaded only if Redis is used
+
+    CACHE_ERRORS: tuple[type[Exception], ...] = (redis.RedisError, OSError)
+else:
+    CACHE_ERRORS = (OSError,)
+
+PAUSE = 1.0  # seconds between attempts to reach a cache that is down
+Result = TypeVar("Result")
 
 CACHE_OUTAGES = Counter(
     "chatbots_cache_outages", "Number of times that the cache became unavailable"
@@ -22,26 +32,41 @@ logger = logging.getLogger(__name__)
 
 
 class Outage:
-    """Tracks whether the cache is down.
+    """Whether the cache is down. While it is, one call in PAUSE seconds tries to reach it.
 
-    The first failed call to the cache starts an outage, which is logged once. One thread then polls
-    the cache until it accepts writes again. Until then, rate limits are not enforced, and requests
-    do not wait for the cache.
+    All other calls go on without it immediately, so requests do not wait for timeouts.
     """
 
-    def __init__(self, check: Callable[[], None], errors: tuple[type[Exception], ...]) -> None:
-        self.check, self.errors = check, errors  # `check` raises one of `errors` during an outage
+    def __init__(self) -> None:
         self.lock = threading.Lock()
         self.under_way = False
+        self.next_attempt = 0.0  # on the monotonic clock
 
-    def begin(self, error: Exception) -> None:
-        """Start an outage unless one is under way: log it, count it and start polling the cache."""
+    def attempt(self, call: Callable[[], Result]) -> Result | None:
+        """Return the result of a call to the cache, or None if the cache is down."""
+        if self.under_way and not self._may_try():
+            return None
+        try:
+            result = call()
+        except CACHE_ERRORS as error:
+            self._begin(error)
+            return None
+        if self.under_way:
+            self._end()
+        return result
+
+    def _may_try(self) -> bool:
         with self.lock:
+            now = time.monotonic()
+            if now < self.next_attempt:
+                return False
+            self.next_attempt = now + PAUSE
+            return True
+
+    def _begin(self, error: Exception) -> None:
+        with self.lock:
+            self.next_attempt = time.monotonic() + PAUSE
             if self.under_way:
-                return
-            try:
-                threading.Thread(target=self.watch, name="cache-watch", daemon=True).start()
-            except RuntimeError:  # cannot start a thread; the next failed call tries again
                 return
             self.under_way = True
         CACHE_OUTAGES.inc()
@@ -50,26 +75,13 @@ class Outage:
             "rate limits are not enforced: the cache is unavailable (%s)", type(error).__name__
         )
 
-    def watch(self) -> None:
-        """Poll the cache until it accepts writes again."""
-        available = False
-        while not available:
-            time.sleep(ASK_AGAIN)
-            with suppress(*self.errors):
-                self.check()
-                available = True
+    def _end(self) -> None:
         with self.lock:
+            if not self.under_way:
+                return
             self.under_way = False
         CACHE_UP.set(1)
         logger.warning("rate limits are enforced again: the cache is available")
 
-    def cache_answers(self) -> bool:
-        """Return whether the cache accepts writes. If it does not, start an outage."""
-        if self.under_way:
-            return False
-        try:
-            self.check()
-        except self.errors as error:
-            self.begin(error)
-            return False
-        return True
+
+outage = Outage()

@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from rest_framework.viewsets import GenericViewSet
 
@@ -43,7 +44,7 @@ class ApiViewSet(GenericViewSet[Any]):
     def check(self, request: HttpRequest, **names: str) -> None:
         """Run a request's checks in the documented order. Raises ApiError."""
         self.authenticate(request, **names)  # 401
-        limits.count_user(request, self.caller.pk)  # 429
+        limits.count(("user", self.caller.pk, settings.RATE_LIMIT_USER))  # 429
         if not self.action:
             raise MethodNotAllowed(self.allowed_methods)  # 405
         self.names = self.open(**names)  # 403, 404

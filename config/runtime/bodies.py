@@ -13,7 +13,6 @@ from granian.rsgi import Scope
 
 from config.api.body import MAX_BYTES
 from config.api.errors import ApiError, InvalidRequest, Unavailable
-from config.api.limits import Call
 
 HTTPProtocol = Any  # granian's RSGIHTTPProtocol
 
@@ -60,7 +59,6 @@ class Body:
     refusal: ApiError | None = None
     address: str = ""  # the client's address
     charged: int = 0  # bytes reserved in `room`
-    call: Call = field(default_factory=Call)  # kept if the request starts again in another thread
 
     def add(self, part: bytes) -> None:
         """Append a part, and reserve memory for everything beyond SMALL. Raises Unavailable."""

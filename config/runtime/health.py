@@ -99,7 +99,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
     database = database_state()
     parts = {
         "database": database,
-        "cache": "ok" if limits.outage.cache_answers() else UNAVAILABLE,
+        "cache": "ok" if limits.cache_answers() else UNAVAILABLE,
         "broker": "ok" if broker_answers() else UNAVAILABLE,
     }
     state = "ok" if set(parts.values()) == {"ok"} else "degraded"

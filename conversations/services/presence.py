@@ -7,7 +7,7 @@ from uuid import UUID
 from django.core.cache import cache
 
 from accounts.models import User
-from config.api.limits import CACHE_ERRORS
+from config.api.cache_outage import CACHE_ERRORS
 
 HERE = 10  # seconds without a poll after which an agent is considered gone
 

@@ -120,13 +120,12 @@ def send(incoming: Incoming, *, message_id: UUID | None = None) -> Sent:
     replies = (incoming.ai_replies_per_minute, MINUTE) if waits else None
     try:
         with limits.places.one(account) if waits else nullcontext():
-            with (
-                limits.taken("messages", account, messages),
-                limits.taken("replies", account, replies) as give_back,
-            ):
+            with limits.taken(
+                ("messages", account, messages), ("replies", account, replies)
+            ) as give_back:
                 message, claim = store(incoming, message_id or new_id())
             if claim is None:  # a human agent answers in this thread
-                give_back()
+                give_back("replies")
                 return Sent([message], message.thread)
             # `waits` is false here if the thread was returned to the AI after `receive` read its
             # state. In that case, no place has been reserved for the reply yet.

@@ -27,7 +27,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The rate limits' clock, which stands still until a test advances it."""
     clock = SimpleNamespace(now=time.time(), monotonic=time.monotonic, sleep=time.sleep)
     clock.time = lambda: clock.now
-    monkeypatch.setattr("config.api.limits.time", clock)
+    monkeypatch.setattr("django_ratelimit.core.time", clock)
     return clock
 
 

@@ -39,6 +39,15 @@ class Callers:
             f"{self.web.address}{path}", json=body, headers=self.headers, timeout=30
         )
 
+    def wrong_password(self) -> int:
+        """Try to sign in, and return the status."""
+        with requests.Session() as session:
+            address = f"{self.web.address}/admin/login/"
+            session.get(address, timeout=30)
+            form = {"username": "ann@example.com", "password": "wrong"}
+            form["csrfmiddlewaretoken"] = session.cookies["csrftoken"]
+            return session.post(address, data=form, timeout=30).status_code
+
     def timed(self, path: str, times: int) -> list[float]:
         """Request a path repeatedly, and return the durations in seconds, in ascending order."""
         taken = []
@@ -77,11 +86,14 @@ def test_without_its_cache_the_api_works_with_open_limits_and_enforced_quotas(
             assert ready.json()["parts"]["cache"] == "unavailable"
             assert callers.figure("chatbots_cache_up") == 0
             assert callers.figure("chatbots_cache_outages_total") == 1
+            assert callers.timed("/admin/login/", 10)[5] < usual + 0.5
+            assert {callers.wrong_password() for _ in range(7)} == {200}
+            assert callers.timed("/docs", 20)[10] < usual + 0.25
             there = f"/api/v1/chatting/{chatbot.pk}/thread/{thread.pk}/message"
             sent = [callers.post(there, {"content": "Hi"}).status_code for _ in range(5)]
             assert sent == [200, 200, 200, 429, 429]
             [line] = [line for line in web.said().splitlines() if OPEN in line]
             assert '"level": "ERROR"' in line
+        wait_until(lambda: callers.get("/readyz").json()["status"] == "ok", told=web.said)
         wait_until(lambda: "rate limits are enforced again" in web.said(), told=web.said)
-        assert callers.get("/readyz").json()["status"] == "ok"
         wait_until(lambda: callers.get("/api/v1/chatbots").status_code == 429, told=web.said)

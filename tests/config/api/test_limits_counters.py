@@ -1,17 +1,15 @@
-"""Expiring counters, in Redis and in the process's own memory."""
+"""Counters of calls, in Redis and in the process's own memory."""
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 import redis
 
-from config.api.limits import OwnCounters, SharedCounters
+from config.api.limits import SPARE, OwnCounters, SharedCounters, Window
 from tests.config.imported_settings import bare
 from tests.house.source import ROOT
 from tests.servers.broker import REFUSALS, Broker, Fault
@@ -20,6 +18,7 @@ from tests.servers.processes import wait_until
 pytestmark = pytest.mark.proves("Limits")
 
 Counters = OwnCounters | SharedCounters
+ANY = 2**31  # a limit that no test reaches
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +29,7 @@ def broker() -> Iterator[Broker]:
 
 @pytest.fixture
 def shared(broker: Broker) -> SharedCounters:
+    broker.client().flushall()
     return SharedCounters(broker.url, prefix="tests", socket_timeout=5.0)
 
 
@@ -38,50 +38,87 @@ def counters(request: pytest.FixtureRequest) -> Counters:
     return OwnCounters() if request.param == "own" else request.getfixturevalue("shared")
 
 
-def add(counters: Counters, name: str, amount: int, *, seconds: int) -> int:
-    [value] = counters.add_each([(name, amount, seconds)])
-    return value
+def window(counter: str, calls: int, *, seconds: int = 600) -> Window:
+    return Window("any", counter, (calls, seconds), seconds)
 
 
-class SlowlyRead(dict[str, int]):
-    """A dict that lets other threads run between reading and writing a value."""
+@pytest.mark.parametrize(
+    ("limits", "steps", "allowed"),
+    [
+        pytest.param([2], "ttt", [1, 1, 0], id="one limit"),
+        pytest.param([2], "tttgt", [1, 1, 0, 1], id="a count that was given back"),
+        pytest.param([3, 1], "tttt", [2, 1, 1, 1], id="second limit, which uses none of the first"),
+        pytest.param([1, 3], "ttt", [2, 0, 0], id="first limit"),
+        pytest.param([2, 2, 1], "tgtgt", [3, 3, 3], id="three limits"),
+        pytest.param([0], "t", [0], id="nothing is allowed"),
+    ],
+)
+def test_a_call_is_counted_against_all_limits_or_against_none(
+    counters: Counters, limits: list[int], steps: str, allowed: list[int]
+) -> None:
+    """`t` takes a call, `g` gives one back; `allowed` is the number of limits with room for it."""
+    windows = [window(str(number), calls) for number, calls in enumerate(limits)]
+    outcomes = []
+    for step in steps:
+        if step == "t":
+            outcomes.append(counters.take(windows))
+        else:
+            counters.give_back([each.counter for each in windows])
+    assert outcomes == allowed
 
-    def get(self, name: str, default: Any = None) -> Any:
-        value = super().get(name, default)
-        time.sleep(0.0001)
-        return value
 
-
-def test_threads_count_every_call_once(counters: Counters) -> None:
-    if isinstance(counters, OwnCounters):
-        counters.values = SlowlyRead()
-
-    def count(_: int) -> int:
-        return add(counters, "threads", 1, seconds=600)
-
+def test_threads_take_exactly_the_allowed_number_of_calls(counters: Counters) -> None:
+    windows = [window("first", 500), window("second", 300)]
     with ThreadPoolExecutor(16) as pool:
-        assert sorted(pool.map(count, range(1_000))) == list(range(1, 1_001))
+        allowed = list(pool.map(lambda _: counters.take(windows), range(1_000)))
+    assert (allowed.count(2), allowed.count(1)) == (300, 700)
+    assert counters.take([window("first", 301)]) == 1, "refused calls use none of the first limit"
+    assert counters.take([window("first", 301)]) == 0
 
 
-def test_a_count_can_be_undone(counters: Counters) -> None:
-    amounts = (1, 1, -1, 1)
-    values = [add(counters, "given-back", amount, seconds=600) for amount in amounts]
-    assert values == [1, 2, 1, 2]
-    assert add(counters, "another", 1, seconds=600) == 1
+COUNT = """
+from concurrent.futures import ThreadPoolExecutor
+from config.api.limits import SharedCounters, Window
+import sys
+counters = SharedCounters(sys.argv[1], prefix="tests")
+windows = [Window("any", "many", (100, 600), 600)]
+with ThreadPoolExecutor(17) as pool:
+    print(sum(pool.map(lambda _: counters.take(windows), range(100))))
+"""
 
 
-def test_a_counter_expires_even_if_it_is_still_in_use(counters: Counters) -> None:
-    assert add(counters, "short", 1, seconds=1) == 1
-    wait_until(lambda: add(counters, "short", 1, seconds=1) == 1)
+@pytest.mark.slow
+def test_fifty_clients_in_three_processes_take_exactly_the_allowed_number(
+    shared: SharedCounters, broker: Broker, tmp_path: Path
+) -> None:
+    start = [sys.executable, "-c", "import django; django.setup()\n" + COUNT, broker.url]
+    known = bare(tmp_path, DJANGO_SETTINGS_MODULE="config.settings")
+    running = [
+        subprocess.Popen(start, cwd=ROOT, stdout=subprocess.PIPE, env=known) for _ in range(3)
+    ]
+    assert sum(int(process.communicate(timeout=120)[0]) for process in running) == 100
 
 
-def test_a_count_that_is_undone_late_creates_a_counter_that_expires(
+def test_a_counter_expires_even_if_it_is_still_in_use(
+    counters: Counters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("config.api.limits.SPARE", 0)
+    short = [window("short", 1, seconds=1)]
+    assert counters.take(short) == 1
+    wait_until(lambda: counters.take(short) == 1)
+
+
+def test_a_count_that_is_given_back_late_does_not_create_a_counter(counters: Counters) -> None:
+    counters.give_back(["late"])
+    assert [counters.take([window("late", 1)]) for _ in range(2)] == [1, 0]
+
+
+def test_a_counter_in_redis_outlives_its_window_only_shortly(
     shared: SharedCounters, broker: Broker
 ) -> None:
-    assert add(shared, "late", -1, seconds=600) == -1
-    server = redis.Redis.from_url(broker.url)
-    [key] = server.scan_iter("tests:*late")
-    assert 0 < server.ttl(key) <= 600
+    shared.take([window("kept", 1)])
+    [key] = broker.client().scan_iter("tests:*kept")
+    assert 600 < broker.client().ttl(key) <= 600 + SPARE
 
 
 def test_counters_in_memory_are_bounded_and_those_that_expire_first_are_dropped(
@@ -89,66 +126,57 @@ def test_counters_in_memory_are_bounded_and_those_that_expire_first_are_dropped(
 ) -> None:
     monkeypatch.setattr(OwnCounters, "MOST", 3)
     counters = OwnCounters()
-    for name, seconds in (("long", 600), ("short", 60), ("medium", 300), ("new", 600)):
-        add(counters, name, 1, seconds=seconds)
-    assert set(counters.values) == {"long", "medium", "new"}
-    assert len(counters.ends) == 3
+    for name, seconds in (("long", 600), ("short", 60), ("medium", 300), ("new", 600), ("last", 1)):
+        counters.take([window(name, ANY, seconds=seconds)])
+    assert {"long", "medium", "new"} <= set(counters.values)
+    assert len(counters.ends) == len(counters.values) <= 4
 
 
-def test_a_shared_count_takes_one_round_trip(shared: SharedCounters, broker: Broker) -> None:
-    add(shared, "trips", 1, seconds=600)  # opens the connection
-    server = redis.Redis.from_url(broker.url)
+def test_all_limits_of_a_call_take_one_round_trip(shared: SharedCounters, broker: Broker) -> None:
+    windows = [window(name, ANY) for name in "abc"]
+    shared.take(windows)  # opens the connection and loads the script
+    server = broker.client()
     before = server.info("stats")["total_reads_processed"]
     for _ in range(10):
-        add(shared, "trips", 1, seconds=600)
+        shared.take(windows)
     assert server.info("stats")["total_reads_processed"] - before == 10 + 1  # plus one for `info`
 
 
-def test_a_connection_that_was_closed_while_idle_is_replaced(
-    shared: SharedCounters, broker: Broker
-) -> None:
-    shared.check()
+def close_connections(broker: Broker) -> None:
+    for connection in broker.client().client_list(_type="normal"):
+        broker.client().client_kill_filter(_id=connection["id"])
+
+
+def restart(broker: Broker) -> None:
     broker.kill()
-    with pytest.raises(redis.ConnectionError):
-        shared.check()
     broker.start()
-    for _ in range(2):
-        shared.check()
-        for connection in redis.Redis.from_url(broker.url).client_list(_type="normal"):
-            redis.Redis.from_url(broker.url).client_kill_filter(_id=connection["id"])
-    assert add(shared, "again", 1, seconds=600) == 1
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        close_connections,
+        restart,
+        lambda broker: broker.client().flushall(),
+        lambda broker: broker.client().script_flush(),
+    ],
+    ids=["idle connections closed", "restarted", "wiped", "scripts forgotten"],
+)
+def test_the_next_call_is_counted(shared: SharedCounters, broker: Broker, fault: Fault) -> None:
+    assert shared.take([window("before", 1)]) == 1
+    fault(broker)
+    assert [shared.take([window("after", 1)]) for _ in range(2)] == [1, 0]
     assert len(shared.idle) == 1
 
 
-def test_an_error_reply_is_never_read_as_the_reply_to_the_next_command(
-    shared: SharedCounters, broker: Broker
-) -> None:
-    redis.Redis.from_url(broker.url).lpush("tests:count:list", "not a number")
-    with pytest.raises(redis.ResponseError):
-        add(shared, "list", 1, seconds=600)
-    assert add(shared, "after", 1, seconds=600) == 1
-
-
 @pytest.mark.parametrize("refusal", REFUSALS)
-def test_a_check_fails_while_redis_answers_but_refuses_writes(
+def test_a_server_that_refuses_writes_refuses_no_call(
     shared: SharedCounters, broker: Broker, refusal: Fault
 ) -> None:
-    shared.check()
-    with refusal(broker), pytest.raises(redis.ResponseError):
-        shared.check()
-    shared.check()
-
-
-@pytest.mark.slow
-def test_a_process_without_redis_does_not_load_its_library(tmp_path: Path) -> None:
-    script = "import config.rsgi, sys; print('redis' in sys.modules)"
-    known = {"DJANGO_SETTINGS_MODULE": "config.settings"}
-    for address, loaded in (("", False), ("redis://127.0.0.1:1/0", True)):
-        done = subprocess.run(
-            [sys.executable, "-c", script],
-            cwd=ROOT,
-            env=bare(tmp_path, REDIS_URL=address, **known),
-            capture_output=True,
-            text=True,
-        )
-        assert done.stdout == f"{loaded}\n", done.stderr
+    used_up = [window("used up", 1)]
+    assert shared.take(used_up) == 1
+    with refusal(broker):
+        for call in (lambda: shared.take(used_up), shared.check):
+            with pytest.raises(redis.ResponseError):
+                call()
+    assert shared.check()
