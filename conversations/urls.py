@@ -5,15 +5,14 @@ from django.urls import path
 from conversations.viewsets.message import MessageViewSet
 from conversations.viewsets.thread import ThreadViewSet
 
-BOT = "v1/chatting/<str:chatbot_id>"
-THREAD = f"{BOT}/thread/<str:thread_id>"
+THREAD = "thread/<str:thread_id>"
 
 urlpatterns = [
-    path(f"{BOT}/threads", ThreadViewSet.as_view({"get": "list", "post": "create"})),
-    path(f"{BOT}/thread/update-thread", ThreadViewSet.as_view({"patch": "update"})),
+    path("threads", ThreadViewSet.as_view({"get": "list", "post": "create"})),
+    path("thread/update-thread", ThreadViewSet.as_view({"patch": "update"})),
     path(THREAD, ThreadViewSet.as_view({"get": "retrieve"})),
     path(f"{THREAD}/escalate", ThreadViewSet.as_view({"patch": "escalate", "post": "escalate"})),
     path(f"{THREAD}/messages", MessageViewSet.as_view({"get": "list"})),
     path(f"{THREAD}/message", MessageViewSet.as_view({"post": "create"})),
-    path(f"{BOT}/message/<str:message_id>", MessageViewSet.as_view({"patch": "update"})),
+    path("message/<str:message_id>", MessageViewSet.as_view({"patch": "update"})),
 ]

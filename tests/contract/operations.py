@@ -1,9 +1,10 @@
 """Every operation of the specification, with its permitted callers and a valid body."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from django.apps import apps
-from django.urls import URLPattern, URLResolver, get_resolver
+from django.urls import URLResolver, get_resolver
 
 from accounts.models import ApiKey
 from accounts.permissions import CHATBOT_VIEW, Role
@@ -94,16 +95,23 @@ OPERATIONS = [
 ]
 
 
+def below(patterns: list[Any], prefix: str = "/") -> Iterator[tuple[str, Any]]:
+    """Yield the path and view of every route."""
+    for pattern in patterns:
+        path = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from below(pattern.url_patterns, path)
+        else:
+            yield path, pattern.callback
+
+
 def routes() -> set[tuple[str, str]]:
     """Return the method and path of every route below /api, in the notation of OPERATIONS."""
     return {
-        (method.upper(), f"/{path}".replace("<str:", "{").replace("_id>", "}"))
-        for part in get_resolver().url_patterns
-        if isinstance(part, URLResolver) and str(part.pattern) == "api/"
-        for pattern in part.url_patterns
-        if isinstance(pattern, URLPattern)
-        for path in [str(pattern.pattern)]
-        for method in pattern.callback.actions
+        (method.upper(), path.removeprefix("/api").replace("<str:", "{").replace("_id>", "}"))
+        for path, view in below(get_resolver().url_patterns)
+        if path.startswith("/api/")
+        for method in view.actions
         if method != "head"  # DRF adds HEAD to each route with a GET
     }
 
