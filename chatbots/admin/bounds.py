@@ -6,9 +6,10 @@ from django import forms
 from django.forms.formsets import DELETION_FIELD_NAME
 
 from chatbots.models.base import ListFull
+from config.admin.inline_pages import PagedFormSet
 
 
-class BoundedFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]  # generic in the stubs only
+class BoundedFormSet(PagedFormSet):
     """Rejects new rows that together exceed a list's limit, even if each would fit on its own.
 
     Open point: list-bounds.

@@ -18,14 +18,12 @@ from accounts.models import Account
 from accounts.permissions import Action
 from chatbots.admin import inlines
 from chatbots.admin.erasing import KEPT_IN_THE_LOG, Erasing
-from chatbots.admin.paging import read_lengths
 from chatbots.admin.trial import TrialAdmin
 from chatbots.admin.why import WhyAdmin
 from chatbots.models import Chatbot
 from chatbots.services.chatbot import create_chatbot, erase_chatbot
 from config.admin.choices import RowSelect
 from config.admin.dates import at
-from config.admin.inline_pages import LENGTHS, PagedInline
 from config.admin.page import page, show_faults
 from config.api.errors import ApiError
 from config.database.lengths import SHORT
@@ -168,16 +166,6 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
         """Fetch the account and its owner with the chatbot, because the page names both."""
         return super().get_queryset(request).select_related("account__owner")
-
-    def get_formset_kwargs(
-        self, request: HttpRequest, obj: Any, inline: Any, prefix: str
-    ) -> dict[str, Any]:
-        """Read the lengths of all lists in one query, before the first list is paginated."""
-        if obj and not hasattr(obj, LENGTHS):
-            lists = [each.model for each in self.inlines if issubclass(each, PagedInline)]
-            read_lengths(obj, lists)
-        given: dict[str, Any] = super().get_formset_kwargs(request, obj, inline, prefix)
-        return given
 
     def accounts(self, request: HttpRequest) -> "QuerySet[Account]":
         """Return the accounts in which the person may create a chatbot."""

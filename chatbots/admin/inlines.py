@@ -16,11 +16,11 @@ from accounts.models import Account
 from accounts.models.account import by_role, union
 from accounts.permissions import Action
 from chatbots.admin.appearance import FIELDSETS, AppearanceForm
+from chatbots.admin.bounds import BoundedFormSet
 from chatbots.admin.conversation_starter import Beginning
 from chatbots.admin.follow_up_prompt import FollowUpForm
 from chatbots.admin.lead_settings import LeadSettingsForm
 from chatbots.admin.localization import completeness
-from chatbots.admin.paging import BoundedPages
 from chatbots.models import (
     Appearance,
     ChatbotMember,
@@ -84,7 +84,7 @@ class FollowUpInline(PagedInline):
 
     model = FollowUpPrompt
     form = FollowUpForm
-    formset = BoundedPages
+    formset = BoundedFormSet
     hide_title = True
     fields = ("rank", "kind", *BUTTON, *LINK, "esclate", SEEN)
 

@@ -5,16 +5,12 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.core.paginator import Page, Paginator
 from django.forms import HiddenInput
 from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
 from unfold.forms import PaginationInlineFormSet
 
 PAGE_NUMBER = re.compile("[1-9][0-9]{0,5}")
-# The edited object's attribute that maps each list's model to the list's length. It is set only if
-# a single query has counted the rows of all lists.
-LENGTHS = "list_lengths"
 LEFT_OUT = "Deleted while you were editing, and therefore not saved: {} {}."
 
 
@@ -79,14 +75,6 @@ class PagedFormSet(PaginationInlineFormSet):
         key = self.get_pagination_key()
         given = self.request.GET.get(key) or self.request.POST.get(key) or ""
         return int(given) if PAGE_NUMBER.fullmatch(given) else 1
-
-    def get_page(self, paginator: Paginator[Any], page: int) -> Page[Any]:
-        """Return a page. Skips the count query if the rows have already been counted."""
-        length = getattr(self.instance, LENGTHS, {}).get(self.model._meta.label)
-        if length is not None:
-            vars(paginator)["count"] = length  # a cached property
-        found: Page[Any] = super().get_page(paginator, page)
-        return found
 
 
 class PagedInline(TabularInline):

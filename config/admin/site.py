@@ -1,7 +1,7 @@
 """The theme's admin site, with a search that finds this service's rows."""
 
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import wraps
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.functional import SimpleLazyObject, cached_property
+from django.utils.functional import cached_property
 from django.utils.module_loading import import_string
 from unfold.sites import UnfoldAdminSite
 
@@ -89,13 +89,6 @@ class Site(UnfoldAdminSite):
         """Leave out the redirect to a row's public page, because no row has one."""
         routes = super().get_urls()
         return [route for route in routes if getattr(route, "name", "") != "view_on_site"]
-
-    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Any:
-        """Return the apps with their models as a list that is built only if a page shows it.
-
-        Django adds this list to every page, but nearly all pages show only the theme's menu.
-        """
-        return SimpleLazyObject(partial(super().get_app_list, request, app_label))
 
     def autocomplete_view(self, request: HttpRequest) -> HttpResponseBase:
         """Return the rows that match the text typed into a searchable select."""

@@ -16,7 +16,6 @@ from django.template.defaultfilters import truncatechars
 from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
-from django.utils.http import quote_etag
 from django.utils.safestring import SafeString
 from unfold.decorators import action
 from unfold.views import ChangeList
@@ -27,7 +26,7 @@ from chatbots.admin.scope import AccountFilter, ChatbotFilter, ChatbotRows
 from config.admin.dates import TimeRangeFilter
 from config.admin.export import Exporting
 from config.admin.keyset import whole_id
-from config.admin.page import page
+from config.admin.page import page, unless_unchanged
 from conversations.access import ThreadNotFound
 from conversations.admin import inbox_views
 from conversations.admin.forms import TagsForm
@@ -115,14 +114,7 @@ class Inbox(ChatbotRows):
         view = inbox_views.chosen(request.GET.get(VIEW))
         minute = int(timezone.now().timestamp() // 60)
         found = inbox_views.news(rows, person(request), view, minute=minute)
-        response: HttpResponse = (
-            HttpResponse(status=304)
-            if request.headers.get("If-None-Match") == quote_etag(found.tag)
-            else JsonResponse({"rows": found.rows})
-        )
-        response["ETag"] = quote_etag(found.tag)
-        response["Cache-Control"] = "private, no-cache"
-        return response
+        return unless_unchanged(request, found.tag, lambda: JsonResponse({"rows": found.rows}))
 
     @action(description="Resolve", permissions=["answer"])
     def resolve_selected(self, request: HttpRequest, rows: "QuerySet[Thread]") -> None:

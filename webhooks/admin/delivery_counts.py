@@ -6,24 +6,16 @@ from uuid import UUID
 
 from django.db.models import QuerySet, Value
 
-from accounts.models import User
-from config.database.collected import CountOf
 from webhooks.models import Delivery
 from webhooks.models.delivery import Lane, State
 
-BESIDE = "beside"
 CAP = 100  # counts of this size or more are shown as "99+"
 
 
-def counts(
-    chatbots: list[UUID] | None, *, beside: "QuerySet[Any] | None" = None, person: User
-) -> Counter[str]:
+def counts(chatbots: list[UUID] | None) -> Counter[str]:
     """Count the FAILED and RETRYING deliveries of `chatbots`, or of all chatbots if it is None.
 
-    If `beside` is given, the same query also counts the rows that `beside` selects, and the result
-    has their count under the key BESIDE. Django cannot generate a SELECT without a table, so this
-    count is selected from `person`'s row. SQLite does not allow LIMIT in the parts of a UNION, so
-    each of the other counts limits a subquery of ids.
+    SQLite does not allow LIMIT in the parts of a UNION, so each part limits a subquery of ids.
     """
     rows = Delivery.objects.order_by()
     parts: list[QuerySet[Delivery]]
@@ -38,9 +30,6 @@ def counts(
     selected: list[QuerySet[Any, Any]] = [
         rows.filter(pk__in=part.values("pk")[:CAP]).values_list("state", Value(1)) for part in parts
     ]
-    if beside is not None:
-        one = User.objects.filter(pk=person.pk).order_by()
-        selected.append(one.values_list(Value(BESIDE), CountOf(beside.values("pk"))))
     first, *others = selected
     found: Counter[str] = Counter()
     for name, count in first.union(*others, all=True):

@@ -31,11 +31,11 @@ from chatbots.admin.scope import chatbots_of
 from chatbots.models import Chatbot
 from config.admin.dates import TimeRangeFilter
 from config.admin.keyset import AFTER, KeysetChangeList, place_of, rows_after, whole_id
-from config.admin.page import bounded, in_words
+from config.admin.page import bounded
 from config.database.collected import Collected
 from config.durations import ONE_DAY
 from config.outbound.failures import class_of
-from webhooks.admin.delivery_counts import BESIDE, counts, shown
+from webhooks.admin.delivery_counts import counts, shown
 from webhooks.admin.delivery_page import visible_ids
 from webhooks.models import Delivery, Endpoint
 from webhooks.models.delivery import State
@@ -84,8 +84,7 @@ class DeliveryList(KeysetChangeList):
         self.queryset = matching  # an export is not limited to what the page can reach
         self.counts: Counter[str] = Counter()
         if not self.query and set(self.params) <= {"state__exact"}:
-            beside = None if self.result_list else self.last_day[: COUNTED + 1]
-            self.counts = counts(self.chatbots(request, {}), beside=beside, person=person(request))
+            self.counts = counts(self.chatbots(request, {}))
 
     def completed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
         """Annotate the rows with the database's current time, for the countdowns.
@@ -124,11 +123,7 @@ class DeliveryList(KeysetChangeList):
         if self.reached:
             time = f"{self.reached:%Y-%m-%d %H:%M:%S} UTC"
             return f"No matches as far back as {time}."
-        if BESIDE in self.counts:
-            count = in_words(self.counts[BESIDE], cap=COUNTED)
-        else:
-            count = bounded(self.last_day, cap=COUNTED)
-        words = (count or "None").capitalize()
+        words = (bounded(self.last_day, cap=COUNTED) or "None").capitalize()
         return f"No deliveries match. {words} in the last 24 h without this filter."
 
     @property

@@ -22,7 +22,7 @@ from webhooks.models import Delivery, Endpoint, RetryJob
 
 FEW, MANY = 10, 10_000
 # Maximum number of queries for a chatbot's page, for any other form, and for a list
-BOT, FORM, LIST = 25, 20, 10
+BOT, FORM, LIST = 32, 20, 10
 FEWER = {Account: 300, Chatbot: 300, Usage: 60}
 EARLIER = {
     "postgresql": "(template.month - ({n}) * interval '1 month')::date",

@@ -18,7 +18,7 @@ from webhooks.models import Delivery
 
 LOG = reverse("admin:webhooks_delivery_changelist")
 FAILED = {"state": "FAILED", "due_at": None}
-MOST = 10  # maximum number of SQL statements per page
+MOST = 11  # maximum number of SQL statements per page
 
 
 def tabs(client: Client, query: str = "") -> list[str]:
