@@ -3,9 +3,12 @@
 import io
 import json
 import logging
+import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +21,8 @@ from config.runtime import logs
 from config.runtime.context import Context, acting
 from tests.conftest import Api
 from tests.factories.staff import signed_in, superuser
+from tests.house.source import ROOT
+from tests.patience import PATIENCE
 
 SECRET = "correct-horse-battery-staple"
 
@@ -195,3 +200,43 @@ def test_an_unknown_host_causes_one_line_and_no_traceback(db: None, lines: Lines
     assert Client().get("/docs", headers={"Host": "evil.example"}).status_code == 400
     [line] = lines.read()
     assert (line["logger"], line["status"]) == ("access", 400)
+
+
+# Uses up the file descriptors, then sends requests in a thread, which has no database connection.
+WITHOUT_FILES = """
+import os, resource, threading
+import django
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+django.setup()
+import config.wsgi
+from django.test import Client
+
+client = Client(headers={"Host": "localhost"})
+client.get("/healthz")
+try:
+    while True:
+        os.open(os.devnull, os.O_RDONLY)
+except OSError:
+    pass
+
+def send():
+    for path in ("/healthz", "/nowhere", "/api/v1/chatbots", "/readyz"):
+        print(client.get(path).status_code)
+
+thread = threading.Thread(target=send)
+thread.start()
+thread.join()
+"""
+
+
+def test_a_process_without_file_descriptors_still_logs_and_responds(tmp_path: Path) -> None:
+    embedded = {"STATE_DIR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "config.settings"}
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)} | embedded
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_FILES],
+        env=environment | {"ENV_FILE": os.devnull},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.stdout.split() == ["200", "404", "401", "503"], done.stderr
