@@ -32,7 +32,6 @@ from config.content_type import plain_type
 from config.database.connections import release_connection
 from config.database.inline import MustWait, inline
 from config.database.locks import WEB_LOCK_TIMEOUT, limit_waits
-from config.database.postgresql.outage import outage
 from config.middleware import client_address, counted_as, trusted
 from config.runtime.arrivals import Arrivals
 from config.runtime.bodies import ENDED, LATE, SMALL, Body, has_body, receive
@@ -48,7 +47,6 @@ HTTPProtocol = Any  # granian's RSGIHTTPProtocol
 
 
 logger = logging.getLogger(__name__)
-outage.watched = not settings.EMBEDDED
 limit_waits(WEB_LOCK_TIMEOUT)
 metrics.watch_pool()
 metrics.WEB_THREADS.set(settings.WEB_THREADS)

@@ -219,6 +219,8 @@ DATABASES: dict[str, dict[str, Any]] = {
             "timeout": 20,
             "transaction_mode": "IMMEDIATE",
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
+            "detect_types": 0,  # the backend converts values itself
+            "cached_statements": 512,
         },
     }
     if EMBEDDED
@@ -237,10 +239,10 @@ if not EMBEDDED:
     options["pool"] = {
         "connection_class": Connection,
         "min_size": 2,
-        # Connections per process: one for the thread that takes requests, and six for the other
-        # threads, which hold no connection while waiting for a network peer.
+        # More than the requests that run at the same time. No request holds a connection while it
+        # waits for a network peer.
         "max_size": 7,
-        "timeout": 15.0,
+        "timeout": 2.0,  # seconds that a request waits for a connection
         # Seconds after which the pool stops trying to open a connection. The next request then
         # starts a new attempt. A higher value would prolong an outage, because the pauses between
         # attempts double.

@@ -10,7 +10,6 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -26,6 +25,7 @@ from django.db import connection, transaction
 from accounts import mail_queue
 from accounts import tasks as account_tasks
 from accounts.models import Mail
+from config.database.availability import discard_dead_connections
 from config.database.claims import claimers, follow_clock, take_over
 from config.database.connections import configure_sessions
 from config.database.locks import WORKER_LOCK_TIMEOUT, left_if_locked
@@ -58,7 +58,6 @@ RESERVED = 4  # maximum number of threads kept free for emails and periodic work
 RENEWED_AFTER = 8.0
 # A worker is stuck if no round finishes in this many seconds. All database timeouts are shorter.
 STUCK_AFTER = 30
-ASK_EVERY = 5  # seconds between checks of the database while no round finishes
 CLOCK_WAS_SET = 0.1  # a jump of more than this many seconds means that the wall clock was set
 
 CLAIMED = (Mail, PeriodicWork)  # what workers claim besides deliveries and owed replies
@@ -133,6 +132,7 @@ class Dispatcher(threading.Thread):
                     extra = {"bounded": True}
                     logger.warning("dispatcher: a round failed: %s", reason(error), extra=extra)
                 connection.close()
+                discard_dead_connections(error)
                 self.renewed_at = time.monotonic() + RENEWED_AFTER
                 pause = ERROR_PAUSE
             self.rounds += 1
@@ -252,9 +252,6 @@ class Dispatcher(threading.Thread):
         while True:
             time.sleep(1)
             seen, quiet = self.rounds, quiet + 1 if self.rounds == seen else 0
-            if quiet and not quiet % ASK_EVERY and outage.watched:
-                with suppress(psycopg.Error):
-                    outage.find_out(connection.get_connection_params(), within=0)
             if quiet >= (grace() if self.must_stop() else STUCK_AFTER):
                 die(f"no round has finished in {quiet} s")
 
@@ -284,7 +281,6 @@ class DispatcherStep(StartStopStep):
         """Start the dispatcher. Logs the reason and raises SystemExit if it cannot run."""
         stop_on_hangup()
         raise_file_limit()  # each delivery attempt needs one or two file descriptors
-        outage.watched = outage.patient = not settings.EMBEDDED
         # A plan cached while a table is small would still scan the whole table after it has grown.
         configure_sessions(lock_timeout=WORKER_LOCK_TIMEOUT, plan_cache_mode="force_custom_plan")
         dispatcher = Dispatcher(worker.concurrency, worker.pool)

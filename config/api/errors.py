@@ -11,11 +11,10 @@ from typing import Any
 import orjson
 from django.core.exceptions import PermissionDenied, SuspiciousOperation, TooManyFieldsSent
 from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
-from psycopg.errors import DiskFull
 from rest_framework import exceptions
 
-from config.database.locks import is_lock_timeout
-from config.database.postgresql.outage import reason, unavailable
+from config.database.availability import discard_dead_connections, unavailable
+from config.database.postgresql.outage import outage, reason
 
 logger = logging.getLogger(__name__)
 
@@ -150,17 +149,17 @@ def faults(detail: Any, path: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
 
 
 def is_temporary(error: BaseException) -> bool:
-    """Return whether an error was caused by an outage of PostgreSQL or by a lock timeout.
+    """Return whether an error means that the database is unavailable, so that a retry may succeed.
 
-    After such an error, a retry may succeed. This function logs lock timeouts and full disks. Other
-    outages are logged elsewhere.
+    If so, logs the reason, except during an outage, whose beginning has been logged. Also replaces
+    dead connections, so that the next request succeeds.
     """
-    if is_lock_timeout(error):
-        logger.warning("a request gave up waiting for a lock: %s", error, extra={"bounded": True})
-        return True
-    if isinstance(error.__cause__, DiskFull):
-        logger.error("a request failed: %s", reason(error), extra={"bounded": True})
-    return unavailable(error)
+    if not unavailable(error):
+        return False
+    if not outage.under_way:
+        logger.warning("a request failed: %s", reason(error), extra={"bounded": True})
+    discard_dead_connections(error)
+    return True
 
 
 def as_api_error(error: Exception) -> ApiError:
@@ -213,7 +212,7 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Return 500 for an uncaught error, or 503 if PostgreSQL is unavailable or a lock times out."""
+    """Return 500 for an uncaught error, or 503 if the database is unavailable."""
     error = sys.exc_info()[1]
     return plain_response(Unavailable() if error and is_temporary(error) else ApiError())
 

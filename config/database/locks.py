@@ -19,10 +19,9 @@ from typing import Any, TypeVar
 
 from django.db import InterfaceError, InternalError, OperationalError, connection, transaction
 from django.db.models import QuerySet
-from django.db.models.expressions import RawSQL
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 
-from config.database.availability import outage_in_words
+from config.database.availability import discard_dead_connections, unavailable
 from config.database.connections import configure_sessions
 from config.stop_signal import worker_is_stopping
 
@@ -105,20 +104,19 @@ def update_unlocked(rows: "QuerySet[Any]", **values: Any) -> int:
 
 def update_at_once(rows: "QuerySet[Any]", **values: Any) -> int:
     """Update the rows that no other writer has locked, without waiting. Returns their number."""
-    database: Any = connection  # Any: Django's stubs lack our wrapper's `writing`
-    if database.vendor == "postgresql":
-        # Raw SQL, because Django allows select_for_update() only inside a transaction.
-        sql, params = rows.order_by().values("pk").query.sql_with_params()
-        free = RawSQL(f"{sql} FOR UPDATE SKIP LOCKED", params)  # noqa: S611 - Django's own SQL
-        same: QuerySet[Any] = rows.model._base_manager.filter(pk__in=free)
-        return same.update(**values)
-    try:
-        with database.writing(at_once=True):
+    if connection.vendor == "postgresql":
+        return update_unlocked(rows, **values)
+    usual = connection.settings_dict["OPTIONS"]["timeout"]
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA busy_timeout = 0")
+        try:
             return rows.update(**values)
-    except OperationalError as error:
-        if not is_lock_timeout(error):
-            raise
-        return 0
+        except OperationalError as error:
+            if not is_lock_timeout(error):
+                raise
+            return 0
+        finally:
+            cursor.execute(f"PRAGMA busy_timeout = {usual * 1000:.0f}")
 
 
 def delete_unlocked(rows: "QuerySet[Any]") -> Iterator[int]:
@@ -164,12 +162,13 @@ def insist(
             return write()
         except TEMPORARY as error:
             connection.close()
+            discard_dead_connections(error)
             pause = next(pauses)
             late = time.monotonic() + pause > until
             if worker_is_stopping():
                 ends = late or not while_stopping
             else:
-                ends = late and not outage_in_words(error)
+                ends = late and (is_lock_timeout(error) or not unavailable(error))
             if ends:
                 raise
             logger.warning("%s is not settled yet: %s", what, error, extra={"bounded": True})

@@ -3,15 +3,14 @@
 import os
 import time
 
-import psycopg
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from django.http import HttpRequest, JsonResponse
 
 from config.api import limits
 from config.database import upgrades
+from config.database.availability import discard_dead_connections, responds
 from config.database.connections import release_connection
-from config.database.postgresql.outage import outage
 
 NOTICED_WITHIN = 0.8  # maximum time to detect a database outage, in seconds
 
@@ -29,12 +28,13 @@ def healthz(request: HttpRequest) -> JsonResponse:
 def database_state() -> str:
     """Return "ok", or the reason why the database is not usable, within about a second."""
     try:
-        if outage.watched:
-            outage.find_out(connection.get_connection_params(), within=NOTICED_WITHIN)
+        if not responds(within=NOTICED_WITHIN):
+            return UNAVAILABLE
         if upgrades.missing():
             return "lacks migrations"
         return "ok" if takes_writes() else "cannot be written"
-    except (DatabaseError, psycopg.OperationalError):
+    except DatabaseError as error:
+        discard_dead_connections(error)
         return UNAVAILABLE
     finally:
         if not settings.EMBEDDED:

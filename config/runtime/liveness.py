@@ -16,7 +16,7 @@ import psycopg
 from django.conf import settings
 from django.db import connection
 
-from config.database.postgresql.outage import ATTEMPT, outage
+from config.database.postgresql.outage import outage
 from config.runtime.state import is_locked, locked
 
 ME = str(secrets.randbelow(2**31 - 2) + 1)  # identifies this process; fits PostgreSQL's int4 keys
@@ -95,16 +95,14 @@ class DatabaseLife:
             self.own.close()
             # other workers may have lost their locks, too
             self.own, self.missed, self.patience = None, set(), PATIENCE_AFTER_LOSS
-        outage.check()
         parameters = connection.get_connection_params()
         try:
             own = psycopg.connect(**parameters, autocommit=True)
         except psycopg.OperationalError:
             if self.since:  # at startup, the caller logs the reason
                 with suppress(psycopg.OperationalError):
-                    outage.find_out(parameters, within=ATTEMPT)
+                    outage.find_out(parameters)
             raise
-        outage.watch(own)
         # The lock is shared, because the server may not have noticed yet that our old session is
         # broken. That session's lock must not block this one.
         try:

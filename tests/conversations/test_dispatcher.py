@@ -228,13 +228,10 @@ def test_a_worker_that_does_not_stop_in_time_ends_its_process(tmp_path: Path) ->
 def test_a_hanging_dispatcher_ends_its_process_even_if_no_thread_can_be_started(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The watchdog starts a thread to check the database, but can end the process without one."""
-
     def die(reason: str) -> NoReturn:
         raise SystemExit(reason)
 
-    monkeypatch.setattr(dispatcher.outage, "watched", True)
-    for name, value in (("ASK_EVERY", 1), ("STUCK_AFTER", 2), ("die", die)):
+    for name, value in (("STUCK_AFTER", 2), ("die", die)):
         monkeypatch.setattr(dispatcher, name, value)
     with without_threads(), pytest.raises(SystemExit, match="no round has finished"):
         Dispatcher(8).watch()

@@ -1,8 +1,7 @@
-"""A SQLite backend for processes with many threads. All writes wait in one queue."""
+"""Django's SQLite backend for a process with many threads, with faster conversions."""
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+import threading
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -11,13 +10,11 @@ from uuid import UUID
 from django.db import OperationalError
 from django.db.backends.sqlite3 import base, operations
 
-from config.database.inline import MustWait, inline
-from config.database.sqlite.write_queue import WriteQueue
+from config.database.inline import MustWait
 
-LONG = 10_000  # length in characters; statements of this length or more are not cached
-WRITES = ("INSERT", "UPDATE", "DELETE", "REPLAC")  # first six letters of statements that write
-
-_queue = WriteQueue()  # one queue is enough, because there is only one database
+# One transaction at a time, because there is only one database. SQLite itself lets writers poll at
+# growing intervals, in no particular order.
+_turn = threading.Lock()
 
 
 def timestamp(value: str | None, *_: Any) -> datetime | None:
@@ -55,84 +52,31 @@ class DatabaseOperations(operations.DatabaseOperations):
         return [fast] if fast else super().get_db_converters(expression)
 
 
-class Cursor(base.SQLiteCursorWrapper):
-    """A cursor that caches converted statements. Outside a transaction, its writes are queued."""
-
-    database: "DatabaseWrapper"
-
-    def execute(self, query: str, params: Any = None) -> Any:  # Any: Django's are unannotated
-        """Run a statement. A write outside a transaction acquires the write lock."""
-        if not self._is_single_write(query):
-            return super().execute(query, params)
-        self.database.acquire_write_lock()
-        try:
-            return super().execute(query, params)
-        finally:
-            self.database.release_write_lock()
-
-    def executemany(self, query: str, param_list: Any) -> Any:
-        """Run a statement many times.
-
-        A write outside a transaction acquires the write lock once for all runs.
-        """
-        if not self._is_single_write(query):
-            return super().executemany(query, param_list)
-        self.database.acquire_write_lock()
-        try:
-            return super().executemany(query, param_list)
-        finally:
-            self.database.release_write_lock()
-
-    def _is_single_write(self, query: str) -> bool:
-        return not self.database.holds_write_lock and query.lstrip()[:6].upper() in WRITES
-
-    def convert_query(self, query: str, *, param_names: list[str] | None = None) -> str:
-        """Convert a statement's placeholders to sqlite3's style."""
-        if param_names is None and len(query) < LONG:
-            return with_question_marks(query)
-        converted: str = super().convert_query(query, param_names=param_names)
-        return converted
-
-
-@lru_cache(512)
-def with_question_marks(query: str) -> str:
-    """Replace a statement's unnamed placeholders with question marks."""
-    return base.FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%")
-
-
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Django's wrapper, except that every write waits in the queue for the write lock."""
+    """Django's wrapper, except that transactions of one process begin one after the other."""
 
     ops_class = DatabaseOperations
     stores_times_as_text = True
     joins_writes = False
     waiting_writes = None
-    holds_write_lock = False
-
-    def get_connection_params(self) -> dict[str, Any]:
-        """Turn off sqlite3's own converters, which would run before those of DatabaseOperations."""
-        return super().get_connection_params() | {"detect_types": 0, "cached_statements": 512}
-
-    def run_many(self, sql: str, rows: list[list[Any]]) -> None:
-        """Run a statement that returns no rows, once for each list of values."""
-        with self.cursor() as cursor:
-            cursor.executemany(sql, rows)
+    has_turn = False
 
     def use_inline(self) -> None:
-        """Do nothing, because a SQLite read waits neither for a server nor for a writer."""
+        raise MustWait
 
-    def create_cursor(self, name: str | None = None) -> Any:
-        """Create a cursor that can acquire the write lock for this connection."""
-        cursor = self.connection.cursor(factory=Cursor)
-        cursor.database = self
-        return cursor
+    def writing(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def run_many(self, sql: str, rows: list[list[Any]]) -> None:
+        with self.cursor() as cursor:
+            cursor.executemany(sql, rows)
 
     def run_prepared(
         self, sql: str, values: list[Any], *, reads: bool
     ) -> tuple[list[tuple[Any, ...]], int]:
-        """Run a statement without Django's cursor. Returns the rows it reads, and the row count.
+        """Run a statement without Django's cursor. sqlite3 caches the compiled statement.
 
-        sqlite3 caches the compiled statement. A statement that writes must run inside `writing`.
+        Returns the rows, and the number of rows changed. Raises django.db.Error.
         """
         self.ensure_connection()
         self.validate_no_broken_transaction()
@@ -140,92 +84,39 @@ class DatabaseWrapper(base.DatabaseWrapper):
             cursor = self.connection.execute(with_question_marks(sql), values)
             return cursor.fetchall() if reads else [], cursor.rowcount
 
-    @contextmanager
-    def writing(self, *, at_once: bool = False) -> Iterator[None]:
-        """Hold the write lock for one write. Inside a transaction, the lock is already held.
+    def set_autocommit(
+        self, autocommit: bool, force_begin_transaction_with_broken_autocommit: bool = False
+    ) -> None:
+        """Begin or end a transaction. A transaction begins when it is this thread's turn.
 
-        A statement that returns rows does not end until its last row is read, so the write lock is
-        held until then. Raises OperationalError if another writer holds the lock for longer than
-        the database's timeout. If `at_once` is true, the timeout is zero.
+        Raises OperationalError if another thread's transaction takes longer than the timeout.
         """
-        if self.holds_write_lock:
-            yield
-            return
-        self.acquire_write_lock(0 if at_once else None)
-        try:
-            with self.waiting_at_most(0) if at_once else nullcontext():
-                yield
-        finally:
-            self.release_write_lock()
-
-    @contextmanager
-    def waiting_at_most(self, seconds: float) -> Iterator[None]:
-        """Limit the wait for writers outside the queue, such as an operator's sqlite3 shell."""
         self.ensure_connection()
-        self.connection.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+        if not (autocommit or self.has_turn):
+            self.has_turn = _turn.acquire(timeout=self.settings_dict["OPTIONS"]["timeout"])
+            if not self.has_turn:
+                raise OperationalError("database is locked")
         try:
-            yield
+            super().set_autocommit(autocommit, force_begin_transaction_with_broken_autocommit)
         finally:
-            usual = self.settings_dict["OPTIONS"]["timeout"]
-            self.connection.execute(f"PRAGMA busy_timeout = {int(usual * 1000)}")
+            if self.autocommit:
+                self.end_turn()
 
-    def acquire_write_lock(self, timeout: float | None = None) -> None:
-        """Wait for the write lock. Raises OperationalError after `timeout` seconds.
-
-        If `timeout` is None, the database's timeout applies. On the thread that takes requests, the
-        request's remaining time applies instead, and MustWait is raised when that time runs out.
-        """
-        name, options = str(self.settings_dict["NAME"]), self.settings_dict["OPTIONS"]
-        left = inline.left() if timeout is None else None
-        if left is None:
-            _queue.acquire(name, options["timeout"] if timeout is None else timeout)
-        else:
-            self._acquire_inline(name, left)
-        self.holds_write_lock = True
-
-    def _acquire_inline(self, name: str, left: float) -> None:
+    def close(self) -> None:
+        """Close the connection, which ends its transaction and this thread's turn."""
         try:
-            _queue.acquire(name, left)
-        except OperationalError:
-            raise MustWait from None
-        try:
-            with self.waiting_at_most(inline.left() or 0):
-                self.connection.execute("BEGIN IMMEDIATE")  # fails if the database is locked
-                self.connection.execute("ROLLBACK")
-        except BaseException as error:
-            _queue.release()
-            if isinstance(error, sqlite3.OperationalError):
-                raise MustWait from None
-            raise
-        inline.proceed()
-
-    def release_write_lock(self) -> None:
-        """Release the write lock if this connection holds it."""
-        if self.holds_write_lock:
-            self.holds_write_lock = False
-            _queue.release()
-
-    def _start_transaction_under_autocommit(self) -> None:
-        self.acquire_write_lock()
-        try:
-            super()._start_transaction_under_autocommit()  # type: ignore[misc] # the stubs lack it
-        except BaseException:
-            self.release_write_lock()
-            raise
-
-    def _commit(self) -> Any:
-        committed = super()._commit()  # type: ignore[misc] # the stubs lack it
-        self.release_write_lock()
-        return committed
-
-    def _rollback(self) -> Any:
-        try:
-            return super()._rollback()  # type: ignore[misc] # the stubs lack it
+            super().close()
         finally:
-            self.release_write_lock()
+            self.end_turn()
 
-    def _close(self) -> Any:
-        try:
-            return super()._close()  # type: ignore[misc] # the stubs lack it
-        finally:
-            self.release_write_lock()
+    def end_turn(self) -> None:
+        """Let another thread begin a transaction."""
+        if self.has_turn:
+            self.has_turn = False
+            _turn.release()
+
+
+@lru_cache(512)
+def with_question_marks(query: str) -> str:
+    """Replace a statement's unnamed placeholders with question marks."""
+    return base.FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%")

@@ -20,15 +20,13 @@ COMMANDS = [
 
 
 def error_of(folder: Path, *words: str, **environment: str) -> str:
-    """Run a command that must fail, and return the last line of its output, the only error."""
+    """Run a command that must fail, and return the last line of its output."""
     plain = {"PATH": os.environ["PATH"], "STATE_DIR": str(folder), "PORT": str(free_port())}
     done = run_to_end("manage.py", *words, environment=plain | environment, timeout=PATIENCE)
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
     assert "canary" not in done.stderr
-    lines = done.stderr.splitlines()
-    assert [line for line in lines if "does not respond" in line] == lines[-1:]
-    return lines[-1]
+    return done.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

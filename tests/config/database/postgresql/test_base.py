@@ -1,4 +1,4 @@
-"""The connection pool: when connections are checked, and how their sessions are configured."""
+"""The connection pool: when connections are replaced, and how their sessions are configured."""
 
 import os
 import socket
@@ -10,84 +10,93 @@ from typing import Any
 import psycopg
 import pytest
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import InternalError, OperationalError, connection, transaction
 
 from accounts.models import Plan
-from config.database.postgresql import base
+from config.api.errors import as_api_error
+from config.database.postgresql.outage import outage
+from config.database.prepared import prepared
 from tests.factories.accounts import PlanFactory
-from tests.patience import PATIENCE
 
 pytestmark = [
     pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no pool"),
     pytest.mark.django_db(transaction=True),
 ]
-END = "SELECT pg_terminate_backend(%s, 10000)"
+PLANS = prepared(lambda: Plan.objects.values_list("pk"))
+END_OTHERS = """SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()"""
 
 
-def taken() -> int:
-    """Take a connection from the pool, and return the id of its server process."""
+def ask(_: int = 0) -> bool:
+    """Read from the database in one request. Returns whether that succeeded."""
+    try:
+        PLANS.rows()
+        return True
+    except OperationalError as error:
+        assert as_api_error(error).status_code == 503
+        return False
+    finally:
+        connection.close()
+
+
+def end_sessions() -> None:
+    """End all sessions of this process, as a restart of the server does."""
     connection.close()
-    connection.ensure_connection()
-    return connection.connection.info.backend_pid
+    with psycopg.connect(**connection.get_connection_params()) as other:
+        assert other.execute(END_OTHERS).fetchall()
 
 
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Record the server process of each connection that is checked with a round trip."""
-    asked, answers = [], base.answers
-
-    def record(pooled: Any) -> bool:
-        asked.append(pooled.info.backend_pid)
-        return answers(pooled)
-
-    monkeypatch.setattr(base, "answers", record)
-    return asked
+def test_after_all_sessions_have_ended_at_most_a_few_requests_fail() -> None:
+    with ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(ask, range(20)))
+        end_sessions()
+        answers = list(threads.map(ask, range(40)))
+    assert answers.count(False) <= 4
+    assert all(answers[-20:])
 
 
-def test_a_connection_is_not_checked_while_the_server_answers(
-    asked: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(base, "RECENT", PATIENCE)
-    taken()
-    asked.clear()
-    assert [taken() for _ in range(3)]
-    assert not asked
+def test_a_full_pool_is_not_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ask()
+    monkeypatch.setattr(connection.pool, "timeout", 0.3)
+    taken = [connection.pool.getconn() for _ in range(connection.pool.max_size)]
+    try:
+        for _ in range(2):
+            began = time.monotonic()
+            assert not ask()
+            assert time.monotonic() - began >= 0.3, "a connection could have become free"
+    finally:
+        for each in taken:
+            connection.pool.putconn(each)
+    assert not outage.under_way
+    assert ask()
 
 
-def test_a_connection_is_checked_after_the_server_has_been_silent(
-    asked: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(base, "RECENT", 0.01)
-    taken()
-    asked.clear()
+def test_a_new_connection_replaces_one_that_accepts_no_writes() -> None:
+    assert ask()
+    with pytest.raises(InternalError) as raised, connection.cursor() as cursor:
+        cursor.execute("SET default_transaction_read_only = on")
+        cursor.execute("DELETE FROM accounts_plan")
+    assert as_api_error(raised.value).status_code == 503
     connection.close()
-    time.sleep(0.02)
-    connection.ensure_connection()
-    assert asked == [connection.connection.info.backend_pid]
+    for _ in range(connection.pool.max_size):
+        Plan.objects.filter(pk=None).update(monthly_messages=1)
+        connection.close()
 
 
-def test_a_connection_that_the_server_has_ended_is_never_handed_out(
-    asked: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(base, "RECENT", PATIENCE)
-    ended = taken()
-    parameters = connection.get_connection_params()
-    connection.close()
-    with psycopg.connect(**parameters) as other:
-        assert other.execute(END, [ended]).fetchone() == (True,)
-    for _ in range(3):
-        assert taken() != ended
-        assert Plan.objects.exists()
+def test_statements_run_without_being_prepared(settings: Any) -> None:
+    """This is for a pooler that may run each transaction in a different session."""
+    settings.PREPARED_STATEMENTS = False
+    plan = PlanFactory()
+    with transaction.atomic():
+        assert plan.pk in [pk for (pk,) in PLANS.rows()]
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu"])
 def test_times_are_aware_whatever_the_sessions_zone(zone: str) -> None:
     moment = datetime(2026, 7, 1, 12, 0, 0, 123_456, UTC)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('TimeZone', %s, false)", [zone])
-        cursor.execute("SELECT %s::timestamptz", [moment])
-        [found] = cursor.fetchone()
-        cursor.execute("SET TimeZone TO 'UTC'")
+    connection.run_prepared("SELECT set_config('TimeZone', %s, false)", [zone], reads=True)
+    [[found]], _ = connection.run_prepared("SELECT %s::timestamptz", [moment], reads=True)
+    connection.run_prepared("SELECT set_config('TimeZone', 'UTC', false)", [], reads=True)
     assert found == moment
     assert found.utcoffset() is not None
     assert found - moment == timedelta(0)
