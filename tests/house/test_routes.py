@@ -18,9 +18,9 @@ class Bar(NamedTuple):
 
 
 BARS = {
-    ("POST", f"{CHAT}/thread/{{thread}}/message"): Bar(24, 44),
-    ("PATCH", f"{BOT}/personas/{{persona}}"): Bar(13, 19),
-    ("PATCH", f"{CHAT}/thread/{{thread}}/escalate"): Bar(16, 27),
+    ("POST", f"{CHAT}/thread/{{thread}}/message"): Bar(27, 51),
+    ("PATCH", f"{BOT}/personas/{{persona}}"): Bar(15, 24),
+    ("PATCH", f"{CHAT}/thread/{{thread}}/escalate"): Bar(18, 31),
 }
 
 
