@@ -2,6 +2,9 @@
 
 The API has its own limits (`config.api.limits`), because django-ratelimit takes 0.8 ms of CPU time
 for each limit on Redis, which is more than most API requests take.
+
+`limited` limits the calls of each address to a view, and `take` limits anything else. The names of
+the limits are listed in `config.api.limits`.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,13 @@
 """Limit calls per time window, and concurrent waits for model replies. Specification: Limits.
 
 All limits of a call are counted in one round trip to Redis, which takes 0.08 ms of CPU time. Pages
-and forms use django-ratelimit instead (`page_limits`), which takes 0.8 ms for each limit.
+and forms use django-ratelimit instead (`config.page_limits`), which takes 0.8 ms for each limit.
+
+To limit an operation, call `count` in its viewset, for example with the caller's id:
+
+    limits.count(("exports", self.caller.pk, (10, 60)))  # 10 calls in 60 seconds
+
+and add the name of the limit to NAMES and its row to docs/limits.md.
 """
 
 import hashlib
