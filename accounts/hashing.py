@@ -4,7 +4,7 @@ import threading
 
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
-from config.database.connections import release_connection
+from config.runtime.gate import waiting
 
 AT_ONCE = 2  # maximum number of concurrent hashes in each process
 
@@ -16,6 +16,5 @@ class PasswordHasher(PBKDF2PasswordHasher):
 
     def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
         """Hash a password once a slot is free."""
-        release_connection()
-        with slots:
+        with waiting(), slots:
             return super().encode(password, salt, iterations)

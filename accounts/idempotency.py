@@ -26,10 +26,10 @@ from accounts.models.stored_answer import SMALLEST
 from config.api import limits
 from config.api.errors import ApiError, InvalidRequest
 from config.api.viewsets import IDEMPOTENCY_KEY
-from config.database.connections import release_connection
 from config.database.ids import new_id
 from config.database.locks import delete_unlocked, update_unlocked
 from config.database.renewal import Renewal
+from config.runtime.gate import waiting
 
 LONGEST = 255  # maximum length of an Idempotency-Key
 KEY = re.compile(f"[!-~]{{1,{LONGEST}}}")
@@ -85,8 +85,8 @@ def begin(user_id: UUID, *, account_id: UUID, route: str, key: str, body: bytes)
     # because the original request is usually waiting for a model.
     with limits.places.one(account_id):
         while time.monotonic() < deadline:
-            release_connection()
-            time.sleep(pause)
+            with waiting():
+                time.sleep(pause)
             pause = min(LOOK_LAST, pause * 1.5)
             if found := _find(user_id, account_id, name, digest):
                 return found

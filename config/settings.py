@@ -108,7 +108,6 @@ _shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
 METRICS_DIR = Path(_shared) if _shared else None
 METRICS_FRESH = 5.0  # seconds until the metrics page reads the database again; shorter in tests
 BODY_TIMEOUT = 30.0  # time limit in seconds for receiving a request's body; shorter in tests
-STALL_TIMEOUT = 60.0  # seconds that a client may pause while reading a response; shorter in tests
 
 # Django
 ROOT_URLCONF = "config.urls"

@@ -19,6 +19,7 @@ from chatbots.llm import metrics, offline, openai
 from chatbots.llm.exchange import AllFailed, Failed, Model, Reply, ReplyFailed, Turn
 from chatbots.models import LlmModel
 from config.database.lengths import SHORT
+from config.runtime.gate import waiting
 
 SHARE = 0.5  # the share of the remaining time that each model except the last may take
 SKIPPED_AFTER = 3
@@ -85,13 +86,14 @@ def ask(
             said = offline.answer(turns[-1].content, facts)
             reply = replace(said, turns_sent=len(turns))
         else:
-            reply = openai.complete(
-                model,
-                turns,
-                temperature=temperature,
-                seconds=settings.LLM_TIMEOUT if seconds is None else seconds,
-                pauses=pauses,
-            )
+            with waiting():
+                reply = openai.complete(
+                    model,
+                    turns,
+                    temperature=temperature,
+                    seconds=settings.LLM_TIMEOUT if seconds is None else seconds,
+                    pauses=pauses,
+                )
         result = "reply"
     except ReplyFailed as failure:
         metrics.FAILURES.labels(failure.kind).inc()

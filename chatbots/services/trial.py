@@ -6,7 +6,6 @@ from uuid import UUID
 
 from chatbots.llm import fallback, prompt
 from chatbots.llm.exchange import Reply, ReplyFailed, Turn
-from config.database.connections import release_connection
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ def ask(chatbot_id: UUID, said: Sequence[Turn], question: str) -> Trial:
     """Ask a question after the turns in `said`, and return the reply with its system message.
 
     The question does not count toward any quota. The outcome is recorded only in metrics.
-    Releases the database connection before waiting for the model.
+    Call this outside any transaction, because it waits for the model.
     """
     known = prompt.briefing(chatbot_id)
     reply = Reply(known.fallback, failure="no model is marked as the default")
@@ -32,7 +31,6 @@ def ask(chatbot_id: UUID, said: Sequence[Turn], question: str) -> Trial:
         system = [Turn("system", known.system)] if known.system else []
         recent = prompt.fitting(said, known.history_length)
         models = fallback.to_try_out(known.model)
-        release_connection()
         try:
             reply = fallback.ask_in_turn(
                 models,

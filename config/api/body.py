@@ -1,8 +1,7 @@
 """Read and write bodies as strict JSON. Open points: body-bounds, status-closed.
 
-`config.rsgi` receives the whole body before this module runs, and refuses a body that arrives too
-slowly, is incomplete or does not fit in the remaining memory. This module refuses a body that is
-larger than MAX_BYTES.
+`config.bodies` receives the whole body before this module runs, and refuses a body that arrives too
+slowly, is incomplete or finds no thread. This module refuses a body that is larger than MAX_BYTES.
 """
 
 import datetime

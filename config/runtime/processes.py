@@ -24,9 +24,8 @@ from config.runtime.state import locked, make_private
 LOOK = 0.25  # seconds between checks that a web server process's parent is alive
 STOP_BEYOND = 10.0  # seconds allowed for stopping, beyond the longest network timeout
 KILL_TIMEOUT_MOST = 1800  # the longest kill timeout that granian accepts, in seconds
-# Maximum number of connections per web process. It is high because slow clients keep their
-# connections open for a long time, and because a connection occupies neither a thread nor a
-# database connection. An idle connection is closed after 30 s.
+# Maximum number of connections per web process. It is high because a proxy keeps idle connections
+# open, and because such a connection occupies no thread.
 CONNECTIONS = 8192
 
 logger = logging.getLogger(__name__)
@@ -53,13 +52,14 @@ def web_command() -> list[str]:
     workers = 1 if settings.MACHINE_BOUND else settings.WEB_WORKERS or os.cpu_count() or 1
     return [
         sys.executable,
-        *("-m", "config.runtime.web_server"),
-        *("--interface", "rsgi"),
+        *("-m", "granian"),
+        *("--interface", "wsgi"),
         *("--http", "1"),
         "--no-ws",
         *("--host", settings.HOST),
         *("--port", str(settings.PORT)),
         *("--workers", str(workers)),
+        *("--blocking-threads", str(settings.WEB_THREADS)),
         *("--backlog", str(CONNECTIONS)),
         *("--backpressure", str(CONNECTIONS)),
         *("--log-level", "error"),
@@ -67,7 +67,7 @@ def web_command() -> list[str]:
         "--respawn-failed-workers",
         *("--respawn-interval", "0.5"),
         *("--workers-kill-timeout", str(min(grace(), KILL_TIMEOUT_MOST))),
-        "config.rsgi:application",
+        "config.wsgi:application",
     ]
 
 

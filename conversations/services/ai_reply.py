@@ -19,11 +19,11 @@ from chatbots.llm.exchange import AllFailed, Reply
 from chatbots.llm.prompt import Briefing
 from chatbots.models import LlmModel
 from config.api.errors import Unavailable
-from config.database.connections import release_connection
 from config.database.lengths import LONG, SHORT
 from config.database.locks import TEMPORARY, is_lock_timeout
 from config.database.prepared import insert, together
 from config.outbound.failures import is_shortage
+from config.runtime.gate import waiting
 from config.stop_signal import worker_is_stopping
 from conversations import events
 from conversations.access import lock_thread
@@ -49,8 +49,8 @@ class ClaimLost(Exception):
 def ask(message: Message, briefing: Briefing) -> Reply:
     """Return a model's reply, or the bot's fallback if there is no model or every model fails.
 
-    Call this outside any transaction, because it releases the database connection. Raises
-    ReplyFailed only if this machine lacks the resources to ask a model.
+    Call this outside any transaction, because it waits for the model. Raises ReplyFailed only if
+    this machine lacks the resources to ask a model.
     """
     if briefing.model is None:
         metrics.FAILURES.labels(metrics.NO_DEFAULT_MODEL).inc()
@@ -58,7 +58,6 @@ def ask(message: Message, briefing: Briefing) -> Reply:
         return Reply(briefing.fallback, failure="no model is marked as the default")
     conversation = history.turns(message, briefing.system, briefing.history_length)
     models = fallback.to_ask(briefing.model)
-    release_connection()
     try:
         return fallback.ask_in_turn(
             models, conversation, temperature=briefing.temperature, facts=briefing.facts
@@ -142,7 +141,8 @@ def store_patiently(
             told = "the reply to message %s is not stored yet: %s"
             logger.warning(told, message.pk, error, extra={"bounded": True})
             connection.close()
-            time.sleep(STORED_AGAIN)
+            with waiting():
+                time.sleep(STORED_AGAIN)
 
 
 def not_wanted(message: Message, claim: Claim) -> bool:
@@ -213,6 +213,6 @@ def finish(message: Message) -> Message | None:
                 return reply(message, claim)
         if not owed_reply.is_owed(message.pk):
             return Message.objects.filter(parent_message=message).first()
-        release_connection()
-        time.sleep(LOOK)
+        with waiting():
+            time.sleep(LOOK)
     raise Unavailable

@@ -1,9 +1,7 @@
 """A message that waits for a slow model blocks no request and holds no database connection."""
 
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
@@ -13,7 +11,6 @@ from django.db import connection
 
 from accounts.models import Usage
 from chatbots.models import Chatbot, GeneralSettings, LlmModel
-from config.database.inline import PAUSE
 from conversations.models import Message, Thread
 from tests.conftest import Api, caller
 from tests.factories.chatbots import ChatbotFactory
@@ -80,39 +77,6 @@ def test_reads_do_not_queue_behind_waiting_sends(api: Api, thread: Thread, model
             sender.join()
     assert {answer.status_code for answer in answers} == {200}
     assert Message.objects.filter(content="At last.").count() == WAITING
-
-
-def soon(request: Callable[[], requests.Response]) -> requests.Response:
-    """Send a request, and repeat it if it times out.
-
-    The thread that takes requests normally answers them itself. For a while after a slow request,
-    this thread passes all requests to other threads. In this test, the only other thread is busy.
-    """
-    for _ in range(2):
-        with suppress(requests.Timeout):
-            return request()
-        time.sleep(2 * PAUSE)
-    return request()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(
-    "connection.vendor != 'sqlite'", reason="with PostgreSQL, changes run in threads"
-)
-def test_embedded_reads_and_changes_do_not_wait_for_a_thread_that_a_send_occupies(
-    api: Api, thread: Thread, model: Any
-) -> None:
-    with Web(LLM_TIMEOUT=str(LONG), WEB_THREADS="1") as web:
-        here = f"{web.address}/api/v1/chatting/{thread.chatbot_id}/thread"
-        senders = Senders(f"{here}/{thread.pk}/message", api, 1)
-        wait_until(lambda: model.arrivals, told=web.said)
-        known: Any = {"headers": {"Authorization": f"Bearer {api.key}"}, "timeout": 10}
-        change = {"threadId": str(thread.pk), "important": True}
-        assert soon(lambda: requests.get(f"{here}/{thread.pk}/messages", **known)).ok
-        assert soon(lambda: requests.patch(f"{here}/update-thread", json=change, **known)).ok
-        assert not senders.answers, "the send should still be waiting"
-        model.ready.set()
-        assert senders.join() == [200]
 
 
 SENDS = 200  # number of messages sent at the same time, four times WEB_THREADS

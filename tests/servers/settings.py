@@ -12,7 +12,6 @@ DATABASES["default"]["NAME"] = os.environ["TEST_DATABASE_NAME"]
 give_time(DATABASES["default"], CACHES["default"])
 outage.ATTEMPT = int(PATIENCE)
 BODY_TIMEOUT = float(os.environ.get("TEST_BODY_TIMEOUT", "30"))
-STALL_TIMEOUT = float(os.environ.get("TEST_STALL_TIMEOUT", "60"))
 METRICS_FRESH = float(os.environ.get("TEST_METRICS_FRESH", "5"))
 crash.install(os.environ.get("TEST_CRASH_POINT", ""))
 # Serve static files directly from the packages, even if `make run` has already collected the files.
