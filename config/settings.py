@@ -86,7 +86,8 @@ try:
     if MACHINE_BOUND:
         state.make_private(STATE_DIR)
     if EMBEDDED:
-        state.private_file(STATE_DIR / "database.sqlite3").close()
+        # Never opens an existing file: closing it would drop the locks of this process.
+        (STATE_DIR / "database.sqlite3").touch(mode=0o600)
     SECRET_KEY = SECRET_KEY or state.kept_secret(STATE_DIR, "secret_key", get_random_secret_key)
     ENCRYPTION_KEYS = ENCRYPTION_KEYS or (
         state.kept_secret(

@@ -1,15 +1,21 @@
 """Write HTTP requests as raw bytes, so that a test can also send a request in parts."""
 
 import socket
+from typing import Protocol
 
 from tests.conftest import Api
-from tests.servers.processes import Web
+
+
+class Server(Protocol):
+    """Anything that listens on a port of this machine."""
+
+    port: int
 
 
 class Raw:
     """A connection that a test uses to send raw requests and read responses."""
 
-    def __init__(self, web: Web, *, source: str = "127.0.0.1") -> None:
+    def __init__(self, web: Server, *, source: str = "127.0.0.1") -> None:
         server = "127.0.0.1", web.port
         self.socket = socket.create_connection(server, timeout=60, source_address=(source, 0))
         self.file = self.socket.makefile("rb")
