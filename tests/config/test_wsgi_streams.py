@@ -1,12 +1,14 @@
 """A client that reads a streamed response slowly, or disconnects, does not delay other clients."""
 
 import json
+import re
 import socket
 import time
 from collections.abc import Iterator
 
 import pytest
 import requests
+from django.conf import settings
 from django.urls import reverse
 
 from chatbots.models import Chatbot
@@ -19,6 +21,7 @@ from webhooks.models import Delivery
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROWS = 20_000
+MANY = 300_000  # rows of an export that would take at least 60 MB of memory
 THREADS = 12
 EXPORT = reverse("admin:webhooks_delivery_export", args=["json"])
 
@@ -90,3 +93,31 @@ def test_clients_that_disconnect_leave_their_threads(
         client.recv(1_000)
         client.close()
     assert requests.get(web.address + EXPORT, cookies=cookies, timeout=PATIENCE).status_code == 200
+
+
+def memory(web: Web) -> int:
+    """Return how many bytes of memory the server and its workers have in use."""
+    used = [
+        re.search(r"VmRSS:\s+(\d+) kB", (entry / "status").read_text()) for entry in web.alive()
+    ]
+    return sum(int(one[1]) for one in used if one) * 1024
+
+
+@pytest.mark.slow
+def test_a_large_export_to_slow_clients_holds_neither_memory_nor_a_connection(
+    chatbot: Chatbot, web: Web, cookies: dict[str, str]
+) -> None:
+    ended = {"state": "SUCCESS", "due_at": None, "last_detail": "x" * 200}
+    bulk.copy(DeliveryFactory(chatbot=chatbot, body=b"{}", **ended), MANY - 1)
+    before = memory(web)
+    slow = [unread(web, cookies) for _ in range(3)]
+    for _ in range(10):
+        for client in slow:
+            assert client.recv(1_000)
+        time.sleep(1)  # a client that reads 1 KB a second
+    assert memory(web) - before < MANY * 200
+    if not settings.EMBEDDED:
+        page = requests.get(f"{web.address}/metrics", timeout=PATIENCE).text
+        assert "chatbots_database_pool_connections_used 0.0" in page
+    for client in slow:
+        client.close()
