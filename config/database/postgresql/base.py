@@ -8,7 +8,6 @@ from django.conf import settings
 from django.db.backends.postgresql import base
 from psycopg_pool import PoolTimeout
 
-from config.database.inline import MustWait
 from config.database.postgresql.connection import Found
 from config.database.postgresql.outage import outage
 
@@ -19,9 +18,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
     stores_times_as_text = False
     joins_writes = False
     waiting_writes = None
-
-    def use_inline(self) -> None:
-        raise MustWait
 
     def writing(self) -> AbstractContextManager[None]:
         return nullcontext()

@@ -10,8 +10,6 @@ from uuid import UUID
 from django.db import OperationalError
 from django.db.backends.sqlite3 import base, operations
 
-from config.database.inline import MustWait
-
 # One transaction at a time, because there is only one database. SQLite itself lets writers poll at
 # growing intervals, in no particular order.
 _turn = threading.Lock()
@@ -60,9 +58,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
     joins_writes = False
     waiting_writes = None
     has_turn = False
-
-    def use_inline(self) -> None:
-        raise MustWait
 
     def writing(self) -> AbstractContextManager[None]:
         return nullcontext()
