@@ -15,27 +15,21 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
-from accounts.models import Account, Mail
+from accounts.models import Mail
 from chatbots.models import GeneralSettings, LlmModel
 from config.database.ids import new_id
-from config.models import PeriodicWork
-from conversations.dispatcher import PERIODIC
 from conversations.models import Message, OwedReply, Thread
 from conversations.models.message import MessageType
-from conversations.tasks import FOLLOW_UP
 from tests.factories.accounts import AccountFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory
-from tests.factories.staff import AGENTS, staff
-from tests.factories.webhooks import DeliveryFactory, EndpointFactory
+from tests.factories.webhooks import DeliveryFactory
 from tests.patience import PATIENCE
 from tests.servers.locks import locked
 from tests.servers.mail import MailServer
 from tests.servers.model import HeldModel
 from tests.servers.processes import Worker, wait_until
 from tests.servers.receiver import Receiver
-from webhooks.models import Attempt, Delivery, Endpoint, RetryPart
-from webhooks.services import retry_job
-from webhooks.services.selection import Selection
+from webhooks.models import Endpoint
 
 pytestmark = [
     pytest.mark.proves("Delivery rules"),
@@ -116,21 +110,6 @@ def sent() -> int:
     return Mail.objects.filter(state="SENT").count()
 
 
-@pytest.mark.slow
-def test_only_a_locked_email_waits(service: Service) -> None:
-    service.mails.ready.set()
-    account = mail(due_at=timezone.now() + DUE).account
-    with locked(Mail.objects.all()):
-        service.start()
-        mail(account=account)
-        mail()
-        service.deliver_for(HELD)
-        assert sent() == 2
-    service.wait_until(lambda: sent() == 3)
-    service.goes_on()
-    assert len(service.mails.mails) == 3
-
-
 def test_an_email_that_is_locked_while_it_is_sent_is_sent_once(service: Service) -> None:
     mail()
     service.start()
@@ -161,21 +140,6 @@ def replies() -> int:
     return Message.objects.filter(message_type=MessageType.AI_MESSAGE).count()
 
 
-@pytest.mark.slow
-def test_only_a_locked_owed_reply_waits(service: Service, thread: Thread) -> None:
-    service.model.ready.set()
-    owed(thread, after=DUE)
-    with locked(OwedReply.objects.all()):
-        service.start()
-        owed(thread)
-        service.deliver_for(HELD)
-        assert replies() == 1
-    service.wait_until(lambda: replies() == 2)
-    service.goes_on()
-    assert len(service.model.arrivals) == 2
-    assert not OwedReply.objects.exists()
-
-
 def test_a_reply_that_is_locked_while_it_is_generated_is_generated_once(
     service: Service, thread: Thread
 ) -> None:
@@ -192,74 +156,3 @@ def test_a_reply_that_is_locked_while_it_is_generated_is_generated_once(
     service.goes_on()
     assert len(service.model.arrivals) == 2
     assert not OwedReply.objects.exists()
-
-
-@pytest.mark.slow
-def test_only_locked_periodic_work_waits(service: Service) -> None:
-    PeriodicWork.objects.add(PERIODIC)
-    rows = PeriodicWork.objects.exclude(name=FOLLOW_UP)
-    rows.update(due_at=timezone.now() + DUE)
-    with locked(rows):
-        service.start()
-        service.deliver_for(HELD)
-        assert PeriodicWork.objects.get(name=FOLLOW_UP).due_at > timezone.now()
-    later = PeriodicWork.objects.filter(due_at__gt=timezone.now(), claimed_until=None)
-    service.wait_until(lambda: later.filter(name="prune mails").exists())
-    service.goes_on()
-
-
-@pytest.mark.slow
-def test_only_a_locked_part_of_a_retry_job_waits(service: Service) -> None:
-    url = service.receiver.url("/retried")
-    for _ in range(2):
-        chatbot = EndpointFactory(url=url, last_success_at=timezone.now()).chatbot
-        DeliveryFactory(chatbot=chatbot, state="FAILED", due_at=None, attempts_count=4)
-    retry_job.start(Selection(), None, per_second=10, by="Kim")
-    part = RetryPart.objects.order_by("pk").first()
-    retried = Delivery.objects.filter(state="SUCCESS", attempts_count=5)
-    with locked(RetryPart.objects.filter(pk=part.pk)):
-        service.start()
-        service.deliver_for(HELD)
-        assert retried.count() == 1
-    service.wait_until(lambda: retried.count() == 2)
-    service.goes_on()
-    assert len([one for one in service.receiver.arrivals if one.path == "/retried"]) == 2
-
-
-@pytest.mark.slow
-def test_only_the_reminder_for_a_locked_thread_is_late(service: Service) -> None:
-    service.mails.ready.set()
-    since = timezone.now() - timedelta(hours=2)
-    waiting = {"escalated": True, "waiting_since": since}
-    first, _ = (ThreadFactory(chatbot=service.endpoint.chatbot, **waiting) for _ in range(2))
-    Thread.objects.filter(pk=first.pk).update(waiting_since=since - timedelta(minutes=1))
-    staff(service.endpoint.chatbot.account.owner, AGENTS)
-    Account.objects.update(remind_after_minutes=10)
-    reminded = Thread.objects.filter(reminded_at__isnull=False)
-    with locked(Thread.objects.filter(pk=first.pk)):
-        service.start()
-        service.deliver_for(HELD)
-        assert reminded.count() == 1
-    PeriodicWork.objects.filter(name=FOLLOW_UP).update(due_at=timezone.now())
-    service.wait_until(lambda: reminded.count() == 2)
-    service.goes_on()
-    assert Mail.objects.count() == 2
-
-
-def test_only_a_locked_attempt_of_a_dead_worker_is_interrupted_late(service: Service) -> None:
-    claim = {"claim": new_id(), "claimed_by": "77", "claimed_until": timezone.now() + DUE}
-    attempts = [
-        Attempt.objects.create(
-            delivery=DeliveryFactory(chatbot=EndpointFactory().chatbot, **claim),
-            number=1,
-            started_at=timezone.now(),
-        )
-        for _ in range(2)
-    ]
-    interrupted = Attempt.objects.filter(interrupted=True)
-    with locked(Attempt.objects.filter(pk=attempts[0].pk)):
-        service.start()
-        service.deliver_for(HELD)
-        assert interrupted.count() == 1
-    service.wait_until(lambda: interrupted.count() == 2)
-    service.goes_on()

@@ -7,11 +7,9 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 import psycopg
 import pytest
@@ -21,14 +19,12 @@ from django.utils import timezone
 
 from config.database.ids import new_id
 from config.runtime import liveness
-from conversations.dispatcher import STUCK_AFTER
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
-from tests.servers.locks import waits_for_a_lock
 from tests.servers.processes import ROOT, Worker, wait_until
 from tests.servers.receiver import Receiver
 from webhooks.engine import claims, recovery, schedule
 from webhooks.engine.post import Outcome
-from webhooks.engine.work import Claimed, Result, Target, Work
+from webhooks.engine.work import Result, Target, Work
 from webhooks.models import Attempt, Delivery, Endpoint
 
 pytestmark = [
@@ -168,36 +164,6 @@ def test_two_workers_that_settle_the_same_endpoints_do_not_deadlock(endpoint: En
     ) == {10}
 
 
-def test_endpoints_are_locked_in_the_order_of_their_ids(transactional_db: None) -> None:
-    """The rows are stored in reverse order, so a table scan would lock the lowest id last."""
-    first, *others = ids = sorted(new_id() for _ in range(6))
-    works = [under_way(EndpointFactory(pk=pk)) for pk in reversed(ids)]
-    with transaction.atomic():
-        Endpoint.objects.select_for_update().get(pk=first)
-        settling = in_a_thread(schedule._settle_all, [(work, BROKEN) for work in works])
-        wait_until(waits_for_a_lock)
-        free = Endpoint.objects.filter(pk__in=others).select_for_update(nowait=True)
-        assert len(free) == len(others)
-    settling.join(60)
-    assert set(Endpoint.objects.values_list("failures_in_a_row", flat=True)) == {1}
-
-
-def test_a_locked_row_of_a_dead_worker_does_not_hold_up_the_others(endpoint: Endpoint) -> None:
-    DeliveryFactory.create_batch(2, chatbot=endpoint.chatbot)
-    claimed = claims.claim("77", slots=8)
-    locked, free = (Delivery.objects.filter(pk=one.delivery_id) for one in claimed)
-    assert schedule.confirm(claimed[0], worker="77")
-    with transaction.atomic():
-        locked.select_for_update().get()
-        taking = in_a_thread(recovery.take_over, {"77"})
-        taking.join(STUCK_AFTER)
-        assert not taking.is_alive()
-        assert free.get().claim is None
-        assert locked.get().claim
-    recovery.take_over({"77"})
-    assert (locked.get().claim, locked.get().interruptions) == (None, 1)
-
-
 def test_a_row_that_is_locked_elsewhere_delays_only_its_own_delivery(
     endpoint: Endpoint, limits: None
 ) -> None:
@@ -213,54 +179,3 @@ def test_a_row_that_is_locked_elsewhere_delays_only_its_own_delivery(
     for thread in threads:
         thread.join()
     assert locked.get().state == "SUCCESS"
-
-
-def test_many_locked_rows_delay_the_others_no_longer_than_one(
-    endpoint: Endpoint, limits: None
-) -> None:
-    works = [under_way(endpoint) for _ in range(40)]
-    *locked, free = (work.delivery_id for work in works)
-    with transaction.atomic():
-        assert len(Delivery.objects.select_for_update().filter(pk__in=locked)) == 39
-        began = time.monotonic()
-        threads = [in_a_thread(schedule.settle, work, TAKEN) for work in works]
-        wait_until(lambda: Delivery.objects.get(pk=free).state == "SUCCESS")
-        assert time.monotonic() - began < 5  # 39 consecutive waits would take 12 s
-        assert not Delivery.objects.filter(pk__in=locked, state="SUCCESS").exists()
-    for thread in threads:
-        thread.join()
-    assert set(Delivery.objects.values_list("state", flat=True)) == {"SUCCESS"}
-
-
-def test_an_attempt_whose_row_is_locked_does_not_begin_and_the_others_do(
-    endpoint: Endpoint, limits: None
-) -> None:
-    DeliveryFactory.create_batch(40, chatbot=endpoint.chatbot)
-    Endpoint.objects.update(attempts_limit=64, last_success_at=timezone.now())
-    claimed = claims.claim(liveness.ME, slots=256)
-    locked = [one.delivery_id for one in claimed[:39]]
-    begun: dict[UUID, Work | None] = {}
-
-    def begin(one: Claimed) -> None:
-        begun[one.delivery_id] = schedule.confirm(one, worker=liveness.ME)
-
-    with transaction.atomic():
-        assert len(Delivery.objects.select_for_update().filter(pk__in=locked)) == 39
-        began = time.monotonic()
-        threads = [in_a_thread(begin, one) for one in claimed]
-        for thread in threads:
-            thread.join()
-        assert time.monotonic() - began < 5
-    assert [begun[one.delivery_id] is None for one in claimed] == [True] * 39 + [False]
-
-
-def test_a_locked_endpoint_delays_no_delivery(endpoint: Endpoint, limits: None) -> None:
-    works = [under_way(endpoint) for _ in range(3)]
-    with transaction.atomic():
-        Endpoint.objects.select_for_update().get()
-        threads = [in_a_thread(schedule.settle, work, BROKEN) for work in works]
-        for thread in threads:
-            thread.join(20)
-        assert set(Delivery.objects.values_list("state", flat=True)) == {"RETRYING"}
-    assert schedule.settle(under_way(endpoint), BROKEN)
-    assert Endpoint.objects.get().failures_in_a_row == 1
