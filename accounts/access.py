@@ -12,7 +12,6 @@ from django.db.models import (
     Q,
     QuerySet,
     Subquery,
-    UUIDField,
     Value,
     When,
 )
@@ -22,26 +21,10 @@ from accounts.models import Account, Membership
 from accounts.permissions import Action, Role, may
 from config.api.errors import Forbidden, NotFound
 from config.api.fields import Identifier
-from config.database.prepared import Given, prepared
+from config.database.prepared import prepare
 from config.runtime.context import current
 
 RowsT = TypeVar("RowsT", bound="QuerySet[Any]")  # Any: rows of any model are accepted
-
-
-# Reads an account, its plan, and the role and permissions that a given person has in the account.
-STANDING = prepared(
-    lambda: (
-        Account.objects.filter(pk=Given("account", UUIDField()))
-        .order_by()
-        .select_related("plan")
-        .annotate(
-            standing=FilteredRelation(
-                "memberships", condition=Q(memberships__user=Given("person", UUIDField()))
-            )
-        )
-        .annotate(role=F("standing__role"), permissions=F("standing__permissions"))
-    )
-)
 
 
 class AccountNotFound(NotFound):
@@ -77,7 +60,15 @@ def open_account(caller: Caller, account_id: str, action: Action) -> Opened:
     if not Identifier.FORM.fullmatch(account_id):
         raise AccountNotFound
     key = UUID(account_id)
-    account: Any = STANDING.first(account=key, person=caller.pk)  # Any: an annotated row
+    account: Any = (  # Any: an annotated row
+        Account.objects.select_related("plan")
+        .annotate(
+            standing=FilteredRelation("memberships", condition=Q(memberships__user=caller.pk))
+        )
+        .annotate(role=F("standing__role"), permissions=F("standing__permissions"))
+        .filter(pk=key)
+        .first()
+    )
     if account is None:
         raise AccountNotFound
     current.set(current.get()._replace(account=str(key)))
@@ -90,12 +81,6 @@ def open_account(caller: Caller, account_id: str, action: Action) -> Opened:
     if not (caller.reaches(key) and may(action, holds)):
         raise Forbidden
     return Opened(account, Role.OWNER if owner else str(account.role or ""))
-
-
-def read_accounts(caller: Caller) -> list[tuple[UUID, str, str]]:
-    """Read the id, the name and the caller's role for each account that `accounts_of` selects."""
-    bound = caller.key_account is not None
-    return MINE.rows(bound, person=caller.pk, key_account=caller.key_account)
 
 
 def reached(rows: RowsT, caller: Caller, *, account: str = "account") -> RowsT:
@@ -119,15 +104,14 @@ def accounts_of(caller: Caller) -> "QuerySet[Any]":  # Any: mypy does not know `
     )
 
 
-def accounts_of_given(bound: bool) -> "QuerySet[Any]":
-    """Build the same query as `accounts_of`, with placeholders for use in a prepared statement.
-
-    The placeholders are the person's id and, if `bound`, the id of the account that the key is
-    bound to.
-    """
-    person: Any = Given("person", UUIDField())
-    key_account: Any = Given("key_account", UUIDField()) if bound else None
-    return accounts_of(Caller(person, key_account))
+def named_accounts(*, person: UUID, key_account: UUID | None) -> "QuerySet[Any, tuple[Any, ...]]":
+    """Select the id, the name and the caller's role for each account that `accounts_of` selects."""
+    return accounts_of(Caller(person, key_account)).values_list("id", "name", "caller_role")
 
 
-MINE = prepared(lambda bound: accounts_of_given(bound).values_list("id", "name", "caller_role"))
+MY_ACCOUNTS = prepare(named_accounts)
+
+
+def read_accounts(caller: Caller) -> list[tuple[Any, ...]]:
+    """Read the id, the name and the caller's role for each of the caller's accounts."""
+    return MY_ACCOUNTS.rows(person=caller.pk, key_account=caller.key_account)

@@ -1,9 +1,10 @@
 """Authenticate requests by API key. Specification: Authentication, 1 to 4."""
 
+from datetime import datetime
 from hmac import compare_digest
 from typing import Any
 
-from django.db.models import CharField, DateTimeField, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
@@ -13,42 +14,37 @@ from accounts.caller import Caller
 from accounts.models import ApiKey
 from config.api.errors import InvalidKey
 from config.database.locks import update_at_once
-from config.database.prepared import Given, Prepared, prepared
+from config.database.prepared import Prepared, prepare
 from config.runtime.context import current
 
 COLUMNS = ("pk", "digest", "prefix", "user", "account", "last_used_at")
 
 
-def read_key(*further: Any) -> "QuerySet[ApiKey, tuple[Any, ...]]":
-    """Build the query that finds a working key by its digest. It reads COLUMNS, then `further`."""
-    alive = ApiKey.objects.alive(Given("now", DateTimeField()))
-    matching = alive.filter(digest=Given("digest", CharField())).order_by()
+def working_key(*further: Any, digest: str, now: datetime) -> "QuerySet[ApiKey, tuple[Any, ...]]":
+    """Select the working key with a digest. Reads COLUMNS, then the expressions in `further`."""
+    matching = ApiKey.objects.alive(now).filter(digest=digest).order_by()
     return matching.values_list(*COLUMNS, *further)
 
 
-KEY = prepared(read_key)
+KEY = prepare(working_key)
 
 
 class BearerAuthentication(BaseAuthentication):
     """Authenticates the caller by the `Authorization: Bearer <API_KEY>` header."""
 
     def authenticate(
-        self,
-        request: HttpRequest,
-        statement: Prepared[tuple[Any, ...]] = KEY,
-        *shape: Any,
-        **given: Any,
+        self, request: HttpRequest, statement: Prepared = KEY, **given: Any
     ) -> tuple[Caller, list[Any]]:
         """Return the caller, and the values that `statement` reads in addition to COLUMNS.
 
-        `shape` and `given` are passed to `statement`. A malformed key is rejected without a
-        query. Raises InvalidKey.
+        `given` is passed to `statement`. A malformed key is rejected without a query. Raises
+        InvalidKey.
         """
         scheme, _, text = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         if scheme.lower() != "bearer" or not keys.well_formed(text):
             raise InvalidKey
         digest, now = keys.digest(text), timezone.now()
-        found = statement.first(*shape, digest=digest, now=now, **given)
+        found = statement.first(digest=digest, now=now, **given)
         if found is None or not compare_digest(found[1] or "", digest):
             raise InvalidKey
         key, _, prefix, person, account, last_used_at, *further = found

@@ -9,14 +9,15 @@ Specification: Limits. Open points: plans, quota-count, quota-body.
 import math
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
-from django.db.models import DateField, F, PositiveIntegerField, QuerySet, UUIDField
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from accounts import notifications
 from accounts.models import Account, Usage
 from config.api.errors import ApiError, TooManyRequests
-from config.database.prepared import Given, Update, prepared_update
+from config.database.prepared import Update, prepare
 
 WARNED_AT = (100, 80)  # percentages of the quota; each triggers at most one email a month
 
@@ -40,21 +41,15 @@ def month_of(moment: datetime) -> tuple[date, datetime]:
     return first, datetime(following.year, following.month, 1, tzinfo=UTC)
 
 
-def counted_message(bounded: bool) -> Update:
-    """Build the UPDATE that adds one message to an account's monthly count.
-
-    If `bounded`, the statement takes the quota as a parameter, and changes no row once the quota is
-    used up.
-    """
-    usage = Usage.objects.filter(
-        account=Given("account", UUIDField()), month=Given("month", DateField())
-    )
-    if bounded:
-        usage = usage.filter(messages__lt=Given("quota", PositiveIntegerField()))
+def counted_message(*, account: UUID, month: date, quota: int | None) -> Update:
+    """Add one message to an account's monthly count. Changes no row once the quota is used up."""
+    usage = Usage.objects.filter(account=account, month=month)
+    if quota is not None:
+        usage = usage.filter(messages__lt=quota)
     return Update(usage, {"messages": F("messages") + 1}, ("messages", "told"))
 
 
-TAKE = prepared_update(counted_message)
+COUNT = prepare(counted_message)
 
 
 def taken(account: Account, month: date) -> bool:
@@ -63,7 +58,7 @@ def taken(account: Account, month: date) -> bool:
     Returns False if the quota is used up, or if the month has no row yet.
     """
     quota = account.plan.monthly_messages
-    usage = TAKE.first(quota is not None, account=account.pk, month=month, quota=quota)
+    usage = COUNT.first(account=account.pk, month=month, quota=quota)
     if usage and quota is not None:
         warn(account, month, *usage)
     return usage is not None

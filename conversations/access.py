@@ -1,17 +1,14 @@
-"""Look up and lock threads, and read the values that a chatbot's threads share."""
+"""Look up, count and lock threads."""
 
-from collections.abc import Iterable
-from typing import Any
 from uuid import UUID
 
-from django.db.models import OuterRef, QuerySet, Subquery, UUIDField
+from django.db.models import QuerySet
 
-from chatbots.models import Chatbot
-from chatbots.models.llm_model import effective_columns
 from config.api.errors import NotFound
 from config.api.fields import Identifier
-from config.database.prepared import Given, prepared
-from conversations.models import Message, Thread, ThreadCount
+from config.database.prepared import prepare
+from conversations.models import Thread, ThreadCount
+from conversations.models.thread import ThreadQuerySet
 
 
 class ThreadNotFound(NotFound):
@@ -27,16 +24,9 @@ def thread_key(thread_id: str) -> UUID:
     return UUID(thread_id)
 
 
-def given_thread() -> "QuerySet[Thread]":
-    """Select a thread by the parameters `thread` and `chatbot` of a prepared query."""
-    return Thread.objects.filter(
-        chatbot=Given("chatbot", UUIDField()), pk=Given("thread", UUIDField())
-    )
-
-
-def messages() -> "QuerySet[Message]":
-    """Select all messages. The caller filters them by a thread that it has already found."""
-    return Message.objects.all()
+def thread_of(*, chatbot: UUID, thread: UUID) -> "ThreadQuerySet":
+    """Select a thread of a chatbot."""
+    return Thread.objects.filter(chatbot=chatbot, pk=thread)
 
 
 def present(thread: Thread | None) -> Thread:
@@ -51,43 +41,33 @@ def read_thread(thread_id: UUID) -> Thread:
     return present(Thread.objects.select_related("chatbot", "visitor").filter(pk=thread_id).first())
 
 
-# PostgreSQL re-reads a row after waiting for its lock. Joined rows that are not locked keep the
-# values from before the wait. This is harmless, because an unlocked row could also change right
-# after it is read.
-LOCKED = prepared(
-    lambda of_chatbot: (
-        (given_thread() if of_chatbot else Thread.objects.filter(pk=Given("thread", UUIDField())))
-        .select_for_update(of=("self", "visitor"))
-        .select_related("chatbot__account__plan", "chatbot__endpoint", "visitor")
-    )
-)
-
-
 def lock_thread(thread_id: UUID, *, chatbot_id: UUID | None = None) -> Thread:
     """Lock a thread and its visitor until the transaction ends, and return the thread.
 
     Both rows are read after they are locked. Raises ThreadNotFound if the thread does not exist or
     belongs to a different chatbot.
     """
-    of_chatbot = chatbot_id is not None
-    return present(LOCKED.first(of_chatbot, thread=thread_id, chatbot=chatbot_id))
-
-
-COUNT = ThreadCount.objects.filter(chatbot=OuterRef("pk"))
-OVERVIEW = prepared(
-    lambda *columns: (
-        Chatbot.objects.filter(pk=Given("chatbot", UUIDField()))
-        .annotate(**effective_columns(OuterRef("generalsettings__llm_model")))
-        .values_list(Subquery(COUNT.values("threads")), *columns)
+    rows = Thread.objects.filter(pk=thread_id)
+    if chatbot_id is not None:
+        rows = rows.filter(chatbot=chatbot_id)
+    # PostgreSQL re-reads a row after waiting for its lock. Joined rows that are not locked keep the
+    # values from before the wait. This is harmless, because an unlocked row could also change right
+    # after it is read.
+    locked = rows.select_for_update(of=("self", "visitor"))
+    return present(
+        locked.select_related("chatbot__account__plan", "chatbot__endpoint", "visitor").first()
     )
-)
 
 
-def overview(chatbot_id: UUID, columns: Iterable[str]) -> tuple[int, list[Any]]:
-    """Return how many threads a chatbot has, and the chatbot's values in the given columns.
+def counted(*, chatbot: UUID) -> "QuerySet[ThreadCount, tuple[int]]":
+    """Select a chatbot's stored thread count."""
+    return ThreadCount.objects.filter(chatbot=chatbot).values_list("threads")
 
-    The columns `llm_id`, `llm_provider` and `llm_title` describe the model that answers visitors. A
-    list of threads needs this query only once, because all of its threads share these values.
-    """
-    total, *values = OVERVIEW.first(*columns, chatbot=chatbot_id) or (0,)
-    return total or 0, values  # None until the chatbot has a thread
+
+COUNT = prepare(counted)
+
+
+def thread_count(chatbot_id: UUID) -> int:
+    """Return how many threads a chatbot has."""
+    [count] = COUNT.first(chatbot=chatbot_id) or [0]
+    return int(count)

@@ -174,7 +174,11 @@ def converse(chatbot: Chatbot, talk: Talk) -> Thread:
         model = LlmModel.objects.filter(is_default=True).first()
         for kind, content in islice(cycle(talk.words), talk.messages):
             fields: dict[str, Any] = {"llm_model": model} if kind == MessageType.AI_MESSAGE else {}
-            history.append(thread, kind, content, **fields)
+            if kind == MessageType.USER_MESSAGE:
+                message = history.append_from_visitor(thread, content)
+                thread = message.thread if message else thread
+            else:
+                history.append(thread, kind, content, **fields)
         thread.visitor.total_messages += thread.visitor_messages_count
         thread.visitor.save(update_fields=["total_messages"])
     return thread

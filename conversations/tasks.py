@@ -80,4 +80,4 @@ def make_reply(message_id: str, token: str) -> None:
     )
     if claim:
         with suppress(ClaimLost, Message.DoesNotExist, ThreadNotFound, Unavailable):
-            ai_reply.reply(rows.get(pk=message_id), claim, until_unlocked=True)
+            ai_reply.reply(rows.get(pk=message_id), claim)

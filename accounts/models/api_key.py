@@ -1,7 +1,6 @@
 """API keys. Only a digest and a visible prefix of each key are stored."""
 
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import models
@@ -16,7 +15,7 @@ from config.database.trail import update_rows
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
     """A queryset of keys, with methods that select working keys and revoke keys."""
 
-    def alive(self, now: Any = None) -> "ApiKeyQuerySet":  # `now` is a datetime or a `Given`
+    def alive(self, now: datetime | None = None) -> "ApiKeyQuerySet":
         """Select the keys that work now, or at a given time."""
         return self.filter(
             Q(expires_at=None) | Q(expires_at__gt=now or timezone.now()),

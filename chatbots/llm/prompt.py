@@ -9,18 +9,17 @@ from itertools import accumulate
 from typing import Any, TypeVar
 from uuid import UUID
 
-from django.db.models import QuerySet, Subquery, Sum, UUIDField
-from django.db.models.functions import Length
+from django.db.models import FilteredRelation, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import JSONObject, Length
 
 from chatbots.llm.exchange import Turn
-from chatbots.models import GeneralSettings, Instruction, LlmModel, Persona
+from chatbots.models import Chatbot, GeneralSettings, Instruction, LlmModel, Persona
 from chatbots.models.instruction import DEFAULT_CREATIVITY
 from chatbots.models.llm_model import effective_column
 from chatbots.models.version import VersionedRow, unused_version, use
-from config.database.prepared import Given, prepared
+from config.database.prepared import prepare
 
 RowT = TypeVar("RowT", bound=VersionedRow)
-CHATBOT: Any = Given("chatbot", UUIDField())  # Any: passed where a UUID is expected
 MODEL = (  # the columns needed to call a model
     "id",
     "version",
@@ -34,35 +33,29 @@ MODEL = (  # the columns needed to call a model
     "failures_in_a_row",
 )
 OWN = ("id", "version", "description", "history_message_context", "fallback_message")
-# The name of the annotation that `with_unused` adds
-UNUSED = "unused"
+PERSONA = "id", "version", "title", "description", "instructions", "creativity_level"
+INSTRUCTION = "id", "version", "instruction", "creativity_level"
+PARTS = {"generalsettings": OWN, "persona": PERSONA, "instruction": INSTRUCTION}
 
 
-def with_unused(rows: "QuerySet[RowT]") -> "QuerySet[RowT]":
-    """Annotate each row with its current version's id, or NULL if a reply has used the version."""
-    annotated: QuerySet[RowT] = rows.annotate(**{UNUSED: unused_version()})
-    return annotated
+def known(*, chatbot: UUID) -> "QuerySet[Any, tuple[Any, ...]]":
+    """Select a bot's model, and one row for each of its active personas, in the prompt's order.
 
-
-def settings_of_chatbot() -> "QuerySet[LlmModel, tuple[Any, ...]]":
-    """Select the MODEL columns of the bot's model and the OWN columns of the bot's settings.
-
-    Selects nothing if the bot has no model to use. The query selects from the models, with one
-    subquery per OWN column. Selecting from the settings would take two subqueries per MODEL column.
+    Each row repeats the bot's settings and its active instruction. `made` builds a row of each.
     """
-    own = with_unused(GeneralSettings.objects.filter(chatbot=CHATBOT))
-    answering = LlmModel.objects.filter(
-        pk=effective_column("id", Subquery(own.values("llm_model")))
+    chosen = Subquery(GeneralSettings.objects.filter(chatbot=chatbot).values("llm_model"))
+    model = LlmModel.objects.filter(pk=effective_column("id", chosen))
+    rows: QuerySet[Any] = Chatbot.everything.filter(pk=chatbot).annotate(
+        persona=FilteredRelation("personas", condition=Q(personas__is_active=True)),
+        instruction=FilteredRelation("instructions", condition=Q(instructions__is_active=True)),
     )
-    columns = (Subquery(own.values(column)) for column in (*OWN, UNUSED))
-    return answering.order_by().values_list(*MODEL, *columns)
+    columns: list[Any] = [Subquery(model.values(found=JSONObject(**{n: n for n in MODEL})))]
+    for part, names in PARTS.items():
+        columns += [unused_version(part), *(f"{part}__{name}" for name in names)]
+    return rows.order_by("persona__created_at", "persona__id").values_list(*columns)
 
 
-SETTINGS = prepared(settings_of_chatbot)
-PERSONAS = prepared(lambda: with_unused(Persona.objects.filter(chatbot=CHATBOT, is_active=True)))
-INSTRUCTION = prepared(
-    lambda: with_unused(Instruction.objects.filter(chatbot=CHATBOT, is_active=True))
-)
+KNOWN = prepare(known)
 
 LONG_SYSTEM = 100_000  # in characters; many models reject a longer system message
 # Upper bounds for the earlier messages in a prompt, regardless of the bot's settings
@@ -126,22 +119,44 @@ def system_length(chatbot_id: UUID) -> int:
 
 def briefing(chatbot_id: UUID) -> Briefing:
     """Read the settings that a bot's model needs."""
-    known, model = general(chatbot_id)
-    personas = PERSONAS.rows(chatbot=chatbot_id)
-    instruction = INSTRUCTION.first(chatbot=chatbot_id)
+    rows = KNOWN.rows(chatbot=chatbot_id)
+    model, *columns = rows[0]
+    of_persona = slice(2 + len(OWN), -1 - len(INSTRUCTION))
+    general = made(GeneralSettings, OWN, columns[: 1 + len(OWN)]) or GeneralSettings()
+    instruction = made(Instruction, INSTRUCTION, columns[-1 - len(INSTRUCTION) :])
+    found = (made(Persona, PERSONA, row[of_persona]) for row in rows)
+    personas = [persona for persona in found if persona]
     texts = [row for row in (instruction, *personas) if row]
     return Briefing(
-        model=model,
-        system=system_message(known.description, personas, instruction),
-        facts=known.description,
+        model=answering(model),
+        system=system_message(general.description, personas, instruction),
+        facts=general.description,
         temperature=texts[0].creativity_level if texts else DEFAULT_CREATIVITY,
-        history_length=min(known.history_message_context, HISTORY_MESSAGES),
-        fallback=known.fallback_message,
-        settings=known,
+        history_length=min(general.history_message_context, HISTORY_MESSAGES),
+        fallback=general.fallback_message,
+        settings=general,
         instruction=instruction,
         personas=personas,
-        unused=[row.unused for row in (known, *texts) if row.unused],
+        unused=[row.unused for row in (general, *texts) if row.unused],
     )
+
+
+def made(model: type[RowT], names: Sequence[str], values: Sequence[Any]) -> RowT | None:
+    """Build a row from its unused version and its columns, or return None if there is none."""
+    unused, *columns = values
+    if columns[0] is None:
+        return None
+    row = model(**dict(zip(names, columns, strict=True)))
+    row.unused = unused
+    return row
+
+
+def answering(found: dict[str, Any] | None) -> LlmModel | None:
+    """Build a model from its columns in JSON, or return None if the bot has no model to use."""
+    if found is None:
+        return None
+    fields: Any = LlmModel._meta  # Any: the stubs know of fields that convert nothing
+    return LlmModel(**{name: fields.get_field(name).to_python(found[name]) for name in MODEL})
 
 
 def lasting_briefing(chatbot_id: UUID) -> Briefing:
@@ -154,18 +169,3 @@ def lasting_briefing(chatbot_id: UUID) -> Briefing:
     while known.unused and not use(known.unused):
         known = briefing(chatbot_id)
     return known
-
-
-def general(chatbot_id: UUID) -> tuple[GeneralSettings, LlmModel | None]:
-    """Read a bot's settings and its model. If the bot has no settings, returns the defaults."""
-    found = SETTINGS.first(chatbot=chatbot_id)
-    if found is None:
-        rows = with_unused(GeneralSettings.objects.filter(chatbot=chatbot_id))
-        return rows.first() or GeneralSettings(), None
-    model, (*own, unused) = found[: len(MODEL)], found[len(MODEL) :]
-    chosen = LlmModel(**dict(zip(MODEL, model, strict=True)))
-    if own[0] is None:
-        return GeneralSettings(), chosen
-    known = GeneralSettings(**dict(zip(OWN, own, strict=True)))
-    known.unused = unused
-    return known, chosen

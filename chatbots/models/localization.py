@@ -8,7 +8,6 @@ from django.db import models
 from chatbots.models.base import ListRow
 from chatbots.models.chatbot import Chatbot
 from chatbots.texts import NAMES, shipped_texts
-from config.database.prepared import Given, prepared
 
 DEFAULT_LOCALE = "en"
 
@@ -67,15 +66,8 @@ class Localization(ListRow):
         return complete(self.locale_code, self.texts)
 
 
-SPOKEN = prepared(
-    lambda: Localization.objects.filter(
-        chatbot=Given("chatbot", models.UUIDField())
-    ).spoken_first()[:1]
-)
-
-
 def system_text(chatbot_id: UUID, name: str) -> str:
     """Return the text of one of a bot's system messages."""
-    spoken = SPOKEN.first(chatbot=chatbot_id)
+    spoken = Localization.objects.filter(chatbot=chatbot_id).spoken_first().first()
     texts = spoken.complete_texts if spoken else complete(DEFAULT_LOCALE, {})
     return texts[name]

@@ -13,11 +13,11 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import models, transaction
-from django.db.models import IntegerField, OuterRef, Subquery, UUIDField
+from django.db.models import OuterRef, Subquery
 
 from chatbots.models.chatbot import Chatbot
 from config.database.lengths import SHORT
-from config.database.prepared import Given, insert, prepared_delete
+from config.database.prepared import insert
 from config.database.row import Row, save_changes
 from config.runtime.context import current_person, current_via
 
@@ -65,9 +65,14 @@ def content_at(row_id: UUID, number: int) -> dict[str, Any]:
     return found
 
 
-def unused_version() -> Subquery:
-    """Select the id of a row's current version, or NULL if a reply has used that version."""
-    current = Version.objects.filter(row_id=OuterRef("pk"), number=OuterRef("version"), used=False)
+def unused_version(path: str) -> Subquery:
+    """Select the id of a row's current version, or NULL if a reply has used that version.
+
+    `path` is the lookup path to the row.
+    """
+    current = Version.objects.filter(
+        row_id=OuterRef(f"{path}__id"), number=OuterRef(f"{path}__version"), used=False
+    )
     return Subquery(current.values("pk"))
 
 
@@ -80,13 +85,6 @@ def use(version_ids: Iterable[UUID]) -> bool:
     return all(Version.objects.filter(pk=pk).update(used=True) for pk in version_ids)
 
 
-PRUNE = prepared_delete(
-    lambda: Version.objects.filter(
-        row_id=Given("row", UUIDField()), number=Given("number", IntegerField()), used=False
-    )
-)
-
-
 class VersionedRow(models.Model):
     """A row that stores a version of its content whenever the content changes.
 
@@ -95,7 +93,7 @@ class VersionedRow(models.Model):
     """
 
     version = models.PositiveIntegerField(default=0, editable=False)  # the current version's number
-    unused: UUID | None = None  # set by queries annotated with `unused_version`
+    unused: UUID | None = None  # set by `chatbots.llm.prompt.made`
 
     class Meta:
         abstract = True
@@ -150,7 +148,8 @@ class VersionedRow(models.Model):
         """
         chatbot_id = getattr(self, "chatbot_id", None)
         if chatbot_id and self.version > NEWEST_KEPT:
-            PRUNE.run(row=self.pk, number=self.version - NEWEST_KEPT)
+            displaced = Version.objects.filter(row_id=self.pk, number=self.version - NEWEST_KEPT)
+            displaced.filter(used=False).delete()
         insert(
             Version(
                 chatbot_id=chatbot_id,

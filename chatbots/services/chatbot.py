@@ -11,7 +11,7 @@ from uuid import UUID
 
 from auditlog.context import disable_auditlog
 from django.db import IntegrityError, connection, transaction
-from django.db.models import Model, UUIDField
+from django.db.models import Model
 from psycopg.errors import UniqueViolation
 
 from accounts.models import Account
@@ -21,14 +21,8 @@ from chatbots.models import Appearance, Chatbot, GeneralSettings, Localization
 from chatbots.models.localization import DEFAULT_LOCALE
 from config.api.errors import InvalidRequest
 from config.database.erasable import erased, replacement
-from config.database.prepared import Given, prepared
-from config.database.row import save_changes, save_unlocked
+from config.database.row import save_changes
 from config.database.trail import record_deletion
-
-LOCKED = prepared(
-    lambda: Chatbot.objects.select_for_update(no_key=True).filter(pk=Given("chatbot", UUIDField()))
-)
-CHANGEABLE = "name", "description", "is_active"  # columns that updates and erasures change
 
 
 @contextmanager
@@ -86,18 +80,14 @@ def erase_chatbot(chatbot: Chatbot, *, entry: Model | None = None) -> bool:
     return True
 
 
-def update_chatbot(chatbot: Chatbot, changes: Mapping[str, Any]) -> Chatbot:
-    """Apply changes, keyed by column name. Returns the chatbot as stored.
+def update_chatbot(chatbot_id: UUID, changes: Mapping[str, Any]) -> Chatbot:
+    """Lock a chatbot and apply changes, keyed by column name. Returns the chatbot as stored.
 
-    The caller has read the chatbot without locking it. If the row has changed since then, it is
-    read again. Raises ChatbotNotFound if the chatbot has been erased, and InvalidRequest if the new
-    name is taken.
+    Raises ChatbotNotFound if the chatbot has been erased, and InvalidRequest if the new name is
+    taken.
     """
-    with unique_name():
-        if changes and save_unlocked(chatbot, changes, CHANGEABLE):
-            return chatbot
-        with transaction.atomic():
-            current = LOCKED.first(chatbot=chatbot.pk)
-            if current is None:
-                raise ChatbotNotFound
-            return save_changes(current, changes)
+    with unique_name(), transaction.atomic():
+        chatbot = Chatbot.objects.select_for_update(no_key=True).filter(pk=chatbot_id).first()
+        if chatbot is None:
+            raise ChatbotNotFound
+        return save_changes(chatbot, changes)

@@ -7,9 +7,6 @@ from chatbots.serializers.appearance import AppearanceInput, AppearanceRecord
 from chatbots.services import settings
 from chatbots.viewsets.base import ChatbotViewSet
 from config.api.operation import operation
-from config.api.serializers import Reading
-
-OWN = Reading(AppearanceRecord)
 
 
 class AppearanceViewSet(ChatbotViewSet):
@@ -21,7 +18,7 @@ class AppearanceViewSet(ChatbotViewSet):
     @operation(answer=AppearanceRecord, open_points=("appearance-values", "defaults"))
     def retrieve(self) -> Appearance | dict[str, Any]:
         """Read the appearance."""
-        found = self.read(OWN)
+        found = self.read(AppearanceRecord)
         return found[0] if found else settings.find_or_make(Appearance, self.chatbot.pk)
 
     @operation(

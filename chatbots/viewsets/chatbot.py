@@ -2,11 +2,14 @@
 
 from collections import defaultdict
 from typing import Any
+from uuid import UUID
 
 from accounts.access import read_accounts
+from accounts.caller import Caller
 from accounts.permissions import Action
-from chatbots.access import PERSON, WHOLE, whole_chatbot
+from chatbots.access import OpenChatbot, open_to
 from chatbots.models import Chatbot
+from chatbots.models.chatbot import ChatbotQuerySet
 from chatbots.serializers.chatbot import (
     AccountChatbots,
     ChatbotChanges,
@@ -22,19 +25,17 @@ from chatbots.viewsets.base import AccountViewSet, CallerViewSet
 from config.api.errors import ApiError
 from config.api.operation import operation
 from config.api.pagination import PageQuery
-from config.api.serializers import Reading
-from config.database.prepared import page
 
-CHATBOTS = Reading(ChatbotRecord)
-PAGE = Reading(ChatbotRecord, page)
-MY_CHATBOTS = Reading(MyChatbotRecord, lambda chatbots: chatbots.with_caller_role(PERSON))
+
+def with_caller_role(*, person: UUID, key_account: UUID | None) -> ChatbotQuerySet:
+    """Select the chatbots that a caller may use, each with the caller's role in it."""
+    return open_to(Caller(person, key_account)).with_caller_role(person)
 
 
 class AccountChatbotViewSet(AccountViewSet):
     """Create, change and list the chatbots of an account."""
 
     part = "Chatbots"
-    columns, make_chatbot = WHOLE, staticmethod(whole_chatbot)
     needs = {
         "create_chatbot": Action.CREATE_CHATBOT,
         "update_chatbot": Action.ENTER_ACCOUNT,
@@ -71,17 +72,17 @@ class AccountChatbotViewSet(AccountViewSet):
         answer=ChatbotRecord,
         open_points=("name-unique", "chatbot-active", "foreign-chatbot"),
     )
-    def update_chatbot(self, changes: dict[str, Any], chatbot: Chatbot) -> Chatbot:
+    def update_chatbot(self, changes: dict[str, Any], chatbot: OpenChatbot) -> Chatbot:
         """Change a chatbot.
 
         Omitted fields keep their values.
         """
-        return update_chatbot(chatbot, changes)
+        return update_chatbot(chatbot.pk, changes)
 
     @operation(answer=AccountChatbots, open_points=("permissions",))
     def list_account_chatbots(self) -> dict[str, Any]:
         """List all chatbots in the account."""
-        chatbots = self.read(CHATBOTS)
+        chatbots = self.read(ChatbotRecord)
         return {"chatbots": chatbots, "count": len(chatbots), "user_role": self.opened.role}
 
 
@@ -93,14 +94,14 @@ class OwnChatbotViewSet(CallerViewSet):
     @operation(query=PageQuery, answer=ChatbotPage, open_points=("chatbots-list",))
     def list_chatbots(self, query: dict[str, int]) -> dict[str, Any]:
         """List the chatbots that the caller may use, newest first."""
-        chatbots, figures = self.read_page(PAGE, query)
+        chatbots, figures = self.read_page(ChatbotRecord, query)
         return {"chatbots": chatbots, "pagination": figures}
 
     @operation(answer=MyChatbots, open_points=("my-chatbots",))
     def list_my_chatbots(self) -> dict[str, Any]:
         """List the caller's accounts, each with the chatbots that the caller may use."""
         by_account = defaultdict(list)
-        for record in self.read(MY_CHATBOTS):
+        for record in MyChatbotRecord.find(with_caller_role, **self.scope()):
             by_account[record["accountId"]].append(record)
         return {
             "accounts": [

@@ -7,9 +7,6 @@ from chatbots.serializers.lead_settings import LeadSettingsInput, LeadSettingsRe
 from chatbots.services import lead_settings, settings
 from chatbots.viewsets.base import ChatbotViewSet
 from config.api.operation import operation
-from config.api.serializers import Reading
-
-OWN = Reading(LeadSettingsRecord)
 
 
 class LeadSettingsViewSet(ChatbotViewSet):
@@ -34,7 +31,7 @@ class LeadSettingsViewSet(ChatbotViewSet):
     @operation(answer=LeadSettingsRecord, open_points=("lead-repeat",))
     def retrieve(self) -> dict[str, Any]:
         """Read the lead settings."""
-        return lead_settings.first(self.read(OWN))
+        return lead_settings.first(self.read(LeadSettingsRecord))
 
     @operation(
         answer=LeadSettingsRecord,

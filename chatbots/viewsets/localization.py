@@ -6,9 +6,6 @@ from chatbots.models import Localization
 from chatbots.serializers.localization import LocalizationRecord, LocalizationSets
 from chatbots.viewsets.base import ChatbotViewSet
 from config.api.operation import operation
-from config.api.serializers import Reading
-
-OWN = Reading(LocalizationRecord)
 
 
 class LocalizationViewSet(ChatbotViewSet):
@@ -20,5 +17,5 @@ class LocalizationViewSet(ChatbotViewSet):
     @operation(answer=LocalizationSets)
     def list(self) -> dict[str, Any]:
         """Read the interface texts, one complete set for each locale."""
-        sets = self.read(OWN)
+        sets = self.read(LocalizationRecord)
         return {"data": sets, "count": len(sets)}

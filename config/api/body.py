@@ -137,11 +137,6 @@ def on_the_wire(value: Any) -> str:
     raise TypeError(f"{type(value).__name__} cannot be encoded as JSON")
 
 
-def stored_time(text: str) -> str:
-    """Convert a UTC time from a database's text format to the format of `on_the_wire`."""
-    return f"{text[:10]}T{text[11:19]}{text[19:23] or '.000'}Z"
-
-
 def dumps(value: Any) -> bytes:
     """Encode a value as JSON, with uuids and times in the format of `on_the_wire`."""
     try:

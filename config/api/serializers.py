@@ -16,9 +16,8 @@ from django.db.models import QuerySet
 from rest_framework import serializers
 
 from config.api import fields as wire
-from config.api.body import stored_time
 from config.api.naming import camel
-from config.database.prepared import Given, prepared
+from config.database.prepared import Prepared, prepare
 
 
 class Slot(NamedTuple):
@@ -167,6 +166,17 @@ class Record(Shape, serializers.ModelSerializer[Any]):
         return records
 
     @classmethod
+    def find(
+        cls, build: "Callable[..., QuerySet[Any]]", *shape: Any, **given: Any
+    ) -> list[dict[str, Any]]:
+        """Read the rows that a function selects as records.
+
+        The arguments are those of `config.database.prepared`: positional ones for what seldom
+        differs between calls, such as a limit, and keyword ones for values.
+        """
+        return cls.records(_rows(cls, build).rows(*shape, **given))
+
+    @classmethod
     def read(cls, rows: "QuerySet[Any]") -> list[dict[str, Any]]:
         """Read the rows of a queryset as records, in one query and without creating instances."""
         return cls.records(rows.values_list(*cls.paths()))
@@ -185,32 +195,6 @@ class Record(Shape, serializers.ModelSerializer[Any]):
         return record
 
 
-class Reading:
-    """Reads records with a prepared statement.
-
-    `narrow` takes the queryset that a viewset starts from, and restricts it. A value in `narrow`
-    that differs between calls must be a `Given`. `known` maps the paths of other tables' columns to
-    values that the caller already knows, so that these columns are not read.
-    """
-
-    def __init__(
-        self,
-        record: type[Record],
-        narrow: "Callable[..., QuerySet[Any]] | None" = None,
-        *,
-        known: Mapping[str, Given] | None = None,
-    ) -> None:
-        self.record = record
-        columns: list[Any] = [(known or {}).get(path, path) for path in record.paths()]
-
-        def build(start: "Callable[[], QuerySet[Any]]", *shape: Any) -> Any:
-            rows = narrow(start(), *shape) if narrow else start()
-            return rows.values_list(*columns)
-
-        self.statement = prepared(build, times=stored_time)
-
-    def records(
-        self, start: "Callable[[], QuerySet[Any]]", *shape: Any, **given: Any
-    ) -> list[dict[str, Any]]:
-        """Read the rows that `start` selects, restricted by `narrow`, as records."""
-        return self.record.records(self.statement.rows(start, *shape, **given))
+@cache
+def _rows(record: type[Record], build: "Callable[..., QuerySet[Any]]") -> Prepared:
+    return prepare(lambda *shape, **given: build(*shape, **given).values_list(*record.paths()))

@@ -1,18 +1,15 @@
-"""Compile querysets to SQL with slots for the values that each run supplies.
-
-`config.database.prepared` caches the statements.
-"""
+"""The former prepared statements, which the delivery engine uses until it is rewritten."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from json import JSONDecoder
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from django.db import DEFAULT_DB_ALIAS
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import (
     DateTimeField,
     Expression,
@@ -30,8 +27,11 @@ from django.db.models.query import (
     get_related_populators,
 )
 from django.db.models.sql import DeleteQuery, InsertQuery, UpdateQuery
-from django.db.transaction import TransactionManagementError
+from django.db.transaction import TransactionManagementError, mark_for_rollback_on_error
 
+SHAPES = 128
+ResultT = TypeVar("ResultT")
+RowT = TypeVar("RowT", bound=Model)
 # In this file, Any stands for one of our database wrappers, a compiler or a model's field.
 Row = tuple[Any, ...]
 WINDOW = 2_000_000_011, 2_100_000_011  # the slice that `page` takes and `with_window` replaces
@@ -157,13 +157,6 @@ class Statement:
             fetched, count = database.run_prepared(self.sql, values, reads=bool(self.read))
         return self.read(fetched, database) if self.read else [], count
 
-    def run_later(self, values: list[Any], database: Any) -> None:
-        """Run the statement, if possible in the same round trip as the next statement or COMMIT."""
-        if database.queries_logged or database.execute_wrappers:
-            self.run(values, database)
-        else:
-            database.run_later(self.sql, values)
-
     def run_many(self, rows: list[list[Any]], database: Any) -> None:
         """Run the statement once for each list of parameter values.
 
@@ -272,11 +265,10 @@ def reader(
     The function converts column by column, because most columns need no conversion. If
     `times` is given and the database stores times as text, `times` replaces Django's parser.
     """
-    own_times = times if compiler.connection.stores_times_as_text else None
     conversions = [
         (position, convert, column)
         for position, (converts, column) in compiler.get_converters(columns).items()
-        for convert in faster(column, converts, own_times)
+        for convert in faster(column, converts, None)
     ]
 
     def read(fetched: list[Any], database: Any) -> list[Any]:
@@ -347,3 +339,146 @@ def making_instances(compiler: Any) -> Callable[[Row], Any]:
         return instance
 
     return make
+
+
+class Prepared(Generic[ResultT]):
+    """A statement with all of its shapes. It is thread-safe."""
+
+    def __init__(self, compile_shape: Callable[..., Statement]) -> None:
+        self.compile_shape = compile_shape
+        self.statement = lru_cache(SHAPES)(self.compile)
+
+    def compile(self, vendor: str, *shape: Any) -> Statement:
+        """Compile one shape of the statement for this thread's database backend."""
+        return self.compile_shape(*shape, database=connections[DEFAULT_DB_ALIAS])
+
+    def execute(self, shape: tuple[Any, ...], given: dict[str, Any]) -> tuple[list[Any], int]:
+        """Run one shape of the statement. Returns the results and the number of rows."""
+        database = connections[DEFAULT_DB_ALIAS]
+        return self.statement(database.vendor, *shape).execute(given, database)
+
+    def rows(self, *shape: Any, **given: Any) -> list[ResultT]:
+        """Return all rows, as the queryset would."""
+        return self.execute(shape, given)[0]
+
+    def first(self, *shape: Any, **given: Any) -> ResultT | None:
+        """Return the first row or None. All rows are read, so slice large querysets."""
+        rows = self.rows(*shape, **given)
+        return rows[0] if rows else None
+
+    def get(self, *shape: Any, **given: Any) -> ResultT:
+        """Return the only row. Raises ValueError if the number of rows is not 1."""
+        [row] = self.rows(*shape, **given)
+        return row
+
+
+class PreparedWrite(Prepared[tuple[Any, ...]]):
+    """A statement that changes rows. It sends no signals."""
+
+    def execute(self, shape: tuple[Any, ...], given: dict[str, Any]) -> tuple[list[Any], int]:
+        """Run one shape. A failure marks the enclosing transaction for rollback, as in Django."""
+        database: Any = connections[DEFAULT_DB_ALIAS]  # Any: the stubs lack what our wrapper adds
+        with database.writing(), mark_for_rollback_on_error(using=DEFAULT_DB_ALIAS):
+            return super().execute(shape, given)
+
+    def run(self, *shape: Any, **given: Any) -> int:
+        """Change the rows. Returns their number."""
+        return self.execute(shape, given)[1]
+
+
+def prepared(
+    build: "Callable[..., QuerySet[Any, ResultT]]", times: Callable[[str], str] | None = None
+) -> Prepared[ResultT]:
+    """Prepare the queryset that a function builds.
+
+    SQLite stores times as text. If `times` is given, it replaces Django's parser for that text.
+    """
+    return Prepared(lambda *shape, database: compile_select(build(*shape), database, times))
+
+
+def prepared_update(build: Callable[..., Any]) -> PreparedWrite:
+    """Prepare the UPDATE that a function builds. The values assigned to columns may be None."""
+    return PreparedWrite(lambda *shape, database: compile_update(build(*shape), database))
+
+
+def prepared_delete(build: "Callable[..., QuerySet[Any, Any]]") -> PreparedWrite:
+    """Prepare a DELETE of the rows that a function selects. It does not cascade."""
+    return PreparedWrite(lambda *shape, database: compile_delete(build(*shape), database))
+
+
+_insert = PreparedWrite(
+    lambda model, rows, *computed, database: compile_insert(
+        Insert(model, rows, dict(computed)), database
+    )
+)
+
+
+def _columns(model: type[Model], compared: tuple[str, ...], *names: str) -> Update:
+    def given(word: str, columns: Iterable[str]) -> dict[str, Any]:
+        fields: list[Any] = [model._meta.get_field(name) for name in columns]
+        return {field.name: Given(f"{word} {field.name}", field) for field in fields}
+
+    rows = model._base_manager.filter(pk=Given("pk", model._meta.pk), **given("old", compared))
+    return Update(rows, given("new", names))
+
+
+_update_columns = prepared_update(_columns)
+
+
+def update_each(model: type[Model], rows: Mapping[Any, Mapping[str, Any]]) -> None:
+    """Update the same columns of several rows. `rows` maps each primary key to the new values.
+
+    This runs the same short statement once for each row. Django's bulk_update would build one long
+    statement, with a CASE over all rows for each column.
+    """
+    if not rows:
+        return
+    database = connections[DEFAULT_DB_ALIAS]
+    names = next(iter(rows.values()))
+    statement = _update_columns.statement(database.vendor, model, (), *names)
+    values = [statement.values({"pk": pk} | new(row), database) for pk, row in rows.items()]
+    with mark_for_rollback_on_error(using=DEFAULT_DB_ALIAS):
+        statement.run_many(values, database)
+
+
+def insert_each(rows: list[RowT]) -> None:
+    """Store new rows of one model by running the same statement once for each row."""
+    if not rows:
+        return
+    database = connections[DEFAULT_DB_ALIAS]
+    statement = _insert.statement(database.vendor, type(rows[0]), 1)
+    values = [
+        statement.values(
+            {
+                Insert.place(0, field.attname): field.pre_save(row, add=True)
+                for field in stored_fields(type(row))
+            },
+            database,
+        )
+        for row in rows
+    ]
+    with mark_for_rollback_on_error(using=DEFAULT_DB_ALIAS):
+        statement.run_many(values, database)
+
+
+def among(name: str, field: Any, size: int) -> list[Any]:  # Any: the stubs do not accept Given
+    """Return the right-hand side of an `__in` lookup. `size` is the size that `listed` returned."""
+    return [Given(f"{name} {number}", field) for number in range(size)]
+
+
+def listed(name: str, values: Iterable[Any]) -> tuple[int, dict[str, Any]]:
+    """Return the padded size of a list, and its values under the names that `among` uses.
+
+    Each size needs its own statement. To limit the number of sizes, the list is padded to a power
+    of two by repeating its last value. If the list is empty, its size is 0, and the query must
+    leave out the lookup.
+    """
+    found = list(values)
+    size = 1 << (len(found) - 1).bit_length() if found else 0
+    found += found[-1:] * (size - len(found))
+    return size, {f"{name} {number}": value for number, value in enumerate(found)}
+
+
+def new(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values under the parameter names that `_update_columns` expects."""
+    return {f"new {name}": value for name, value in values.items()}

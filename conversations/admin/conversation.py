@@ -1,7 +1,7 @@
 """Read what a thread's page shows: the thread's messages, in pages of 50, and related rows."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -147,14 +147,9 @@ def state_of(thread: Thread, drafts_count: int, newest_draft_at: datetime | None
     return " ".join([*flags, str(thread.taken_over_by_id or ""), *drafts])
 
 
-def messages_of(thread: Thread) -> "QuerySet[Message]":
-    """Select a thread's messages, with the related rows that the bubbles show."""
-    return Message.objects.filter(thread=thread).select_related("draft", "llm_model", "origin")
-
-
-def bubbles(messages: Iterable[Message]) -> list[Bubble]:
+def bubbles(messages: "QuerySet[Message]") -> list[Bubble]:
     """Build a bubble for each message, with the lines that explain it."""
-    shown = list(messages)
+    shown = list(messages.select_related("draft", "llm_model", "origin"))
     why = explained(shown)
     return [Bubble(message, why.get(message.pk, ())) for message in shown]
 
@@ -164,10 +159,10 @@ def newest(thread: Thread, before: str | None) -> Excerpt:
 
     An unknown id in `before` is ignored.
     """
-    rows, mark = messages_of(thread), whole_id(before or "")
-    known = mark if mark and rows.filter(pk=mark).exists() else None
-    page = list(history.page(rows, thread.pk, limit=PAGE, before=known))
-    return Excerpt(bubbles(page[:PAGE][::-1]), len(page) > PAGE)
+    mark = whole_id(before or "")
+    known = mark if mark and thread.messages.filter(pk=mark).exists() else None
+    page = bubbles(history.page(PAGE, thread=thread.pk, before=known))
+    return Excerpt(page[:PAGE][::-1], len(page) > PAGE)
 
 
 def excerpt_context(thread: Thread, request: HttpRequest) -> dict[str, Any]:
@@ -204,7 +199,7 @@ def place_of(thread: Thread, message_id: str) -> str:
 
 def since(thread: Thread, position: int) -> list[Bubble]:
     """Read up to one page of the messages after a position."""
-    rows = messages_of(thread).filter(position__gt=position).order_by("position")
+    rows = thread.messages.filter(position__gt=position).order_by("position")
     return bubbles(rows[:PAGE])
 
 

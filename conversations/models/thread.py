@@ -5,9 +5,9 @@ from django.db import models
 from django.utils import timezone
 
 from chatbots.models import Chatbot
+from chatbots.models.llm_model import effective_columns
 from config.database.erasable import ErasableRow, PresentRows, purge_index
 from config.database.lengths import LONG, SHORT
-from config.database.prepared import page
 from conversations.models.visitor import Visitor
 
 MOST_TAGS = 100
@@ -40,17 +40,21 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
         """Order by activity, latest first. Open point: thread-list."""
         return self.order_by("-updated_at", "-id")
 
-    def of_page(self, *, backwards: bool = False) -> "ThreadQuerySet":
-        """Select a page, latest first. With `backwards`, the offset counts from the end.
+    def of_page(self, limit: int, offset: int) -> "ThreadQuerySet":
+        """Select a page, latest first.
 
         A subquery selects the page's ids, so that the rows before the page are skipped in the index
         and need no joins. The outer query selects these ids from all threads. It does not repeat
         this queryset's conditions. If it did, SQLite, which has no statistics here, would read all
         rows that meet them.
         """
-        found = self.latest_first()
-        ids = page(found.reverse() if backwards else found).values("pk")
+        ids = self.latest_first()[offset : offset + limit].values("pk")
         return Thread.objects.filter(pk__in=ids).latest_first()
+
+    def with_llm(self) -> "ThreadQuerySet":
+        """Annotate each thread with `llm_id`, `llm_provider` and `llm_title` of its bot's model."""
+        chosen = models.OuterRef("chatbot__generalsettings__llm_model")
+        return self.annotate(**effective_columns(chosen))
 
     def open(self) -> "ThreadQuerySet":
         """Select the threads that are neither resolved nor archived."""

@@ -6,7 +6,6 @@ from django.db import models
 from django.db.models import F
 
 from chatbots.models import Chatbot
-from config.database.prepared import Given, Update, prepared_update
 
 
 class TokenUsage(models.Model):
@@ -41,28 +40,12 @@ class TokenUsage(models.Model):
         The keyword arguments `chatbot_id`, `model_id` and `day` identify the row. Call this last,
         because the row stays locked until the transaction ends.
         """
-        given = {"input": input_tokens, "output": output_tokens, **day}
-        if not ADD.run(**given):
-            TokenUsage.objects.bulk_create([TokenUsage(**day)], ignore_conflicts=True)
-            ADD.run(**given)
-
-
-def added() -> Update:
-    """Build the update that adds a reply and its tokens to the row for a bot, model and day."""
-    row = TokenUsage.objects.filter(
-        chatbot=Given("chatbot_id", models.UUIDField()),
-        model_id=Given("model_id", models.UUIDField()),
-        day=Given("day", models.DateField()),
-    )
-    tokens = models.PositiveBigIntegerField()
-    return Update(
-        row,
-        {
+        row = TokenUsage.objects.filter(**day)
+        added = {
             "replies": F("replies") + 1,
-            "input_tokens": F("input_tokens") + Given("input", tokens),
-            "output_tokens": F("output_tokens") + Given("output", tokens),
-        },
-    )
-
-
-ADD = prepared_update(added)
+            "input_tokens": F("input_tokens") + input_tokens,
+            "output_tokens": F("output_tokens") + output_tokens,
+        }
+        if not row.update(**added):
+            TokenUsage.objects.bulk_create([TokenUsage(**day)], ignore_conflicts=True)
+            row.update(**added)

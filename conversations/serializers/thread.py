@@ -1,6 +1,5 @@
 """The wire formats of a thread, one for each documented shape. Specification: Thread."""
 
-from chatbots.models import Chatbot
 from config.api.fields import Flag, Identifier, Text, TextList, Timestamp, Whole, computed
 from config.api.pagination import PageFigures
 from config.api.serializers import Record, Shape
@@ -20,9 +19,9 @@ def known(text: str | None) -> str:
     return text or ""
 
 
-def icon(name: str, *, appearance: str = "chatbot.appearance") -> Text:
+def icon(name: str) -> Text:
     """Return a field that reads an icon from the chatbot's appearance."""
-    made: Text = computed(Text, f"{appearance}.{name}", of=known)
+    made: Text = computed(Text, f"chatbot.appearance.{name}", of=known)
     return made
 
 
@@ -40,14 +39,14 @@ class LlmModelPart(Shape):
 
 
 def answering_model() -> LlmModelPart:
-    """Return a field whose value comes from the annotations that `effective_columns` returns."""
+    """Return a field whose value comes from the annotations of `with_llm`."""
     columns = ("llm_id", "llm_provider", "llm_title")
     made: LlmModelPart = computed(LlmModelPart, *columns, of=model_of, allow_null=True)
     return made
 
 
-class OwnRecord(Record):
-    """The part of a ThreadRecord that is specific to the thread."""
+class ThreadRecord(Record):
+    """A thread as returned when it is created, escalated, listed or changed."""
 
     visitor_id = Text(source="visitor.external_id")
     anonymous = anonymity()
@@ -55,6 +54,19 @@ class OwnRecord(Record):
     visitor_name = Text(source="visitor.name")
     visitor_email = Text(source="visitor.email")
     visitor_phone = Text(source="visitor.phone")
+    bot_icon_src = icon("bot_icon_src")
+    user_icon_src = icon("user_icon_src")
+    agent_icon_src = icon("agent_icon_src")
+    bubble_icon_src = icon("bubble_icon_src")
+    llm_model = answering_model()
+    open_points = {
+        "visitor_id": ["visitor"],
+        "title": ["thread-fields"],
+        "anonymous": ["thread-fields"],
+        "unread_messages_count": ["thread-fields"],
+        "ended_at": ["thread-fields"],
+        "llm_model": ["default-model"],
+    }
 
     class Meta:
         model = Thread
@@ -73,42 +85,9 @@ class OwnRecord(Record):
             "visitor_name",
             "visitor_email",
             "visitor_phone",
+            *ICONS,
+            "llm_model",
         ]
-
-
-class SharedRecord(Record):
-    """The part of a ThreadRecord that is the same for all threads of a chatbot."""
-
-    bot_icon_src = icon("bot_icon_src", appearance="appearance")
-    user_icon_src = icon("user_icon_src", appearance="appearance")
-    agent_icon_src = icon("agent_icon_src", appearance="appearance")
-    bubble_icon_src = icon("bubble_icon_src", appearance="appearance")
-    llm_model = answering_model()
-
-    class Meta:
-        model = Chatbot
-        fields = [*ICONS, "llm_model"]
-
-
-class ThreadRecord(OwnRecord):
-    """A thread as returned when it is created, escalated, listed or changed."""
-
-    bot_icon_src = icon("bot_icon_src")
-    user_icon_src = icon("user_icon_src")
-    agent_icon_src = icon("agent_icon_src")
-    bubble_icon_src = icon("bubble_icon_src")
-    llm_model = answering_model()
-    open_points = {
-        "visitor_id": ["visitor"],
-        "title": ["thread-fields"],
-        "anonymous": ["thread-fields"],
-        "unread_messages_count": ["thread-fields"],
-        "ended_at": ["thread-fields"],
-        "llm_model": ["default-model"],
-    }
-
-    class Meta(OwnRecord.Meta):
-        fields = [*OwnRecord.Meta.fields, *SharedRecord.Meta.fields]
 
 
 class ThreadDetails(Record):

@@ -21,10 +21,9 @@ from chatbots.models import LlmModel
 from config.api.errors import Unavailable
 from config.database.lengths import LONG, SHORT
 from config.database.locks import TEMPORARY, is_lock_timeout
-from config.database.prepared import insert, together
+from config.database.prepared import insert
 from config.outbound.failures import is_shortage
 from config.runtime.gate import waiting
-from config.stop_signal import worker_is_stopping
 from conversations import events
 from conversations.access import lock_thread
 from conversations.models import Draft, Message
@@ -97,7 +96,8 @@ def store(message: Message, claim: Claim, answer: Reply, briefing: Briefing) -> 
     """
     words, made_by = answer.content[:LONG], provenance(answer)
     with transaction.atomic():
-        thread = lock_thread(message.thread_id)
+        taken = history.take_position(message.thread) if words.strip() else None
+        thread = taken or lock_thread(message.thread_id)
         if not owed_reply.settle(claim):
             raise ClaimLost
         if thread.escalated:
@@ -106,25 +106,21 @@ def store(message: Message, claim: Claim, answer: Reply, briefing: Briefing) -> 
             return None
         if not words.strip():
             return None
-        with together():
-            made = history.append(
-                thread, MessageType.AI_MESSAGE, words, parent_message=message, **made_by
-            )
-            events.new_message(thread, made)
-            reply_origin.record(made, answer, briefing)
+        add = history.store if taken else history.append  # it returned to the AI only just now
+        made = add(thread, MessageType.AI_MESSAGE, words, parent_message=message, **made_by)
+        events.new_message(thread, made)
+        reply_origin.record(made, answer, briefing)
         reply_origin.count_tokens(thread.chatbot_id, answer)
     return made
 
 
 def store_patiently(
-    message: Message, claim: Claim, answer: Reply, briefing: Briefing, *, until_unlocked: bool
+    message: Message, claim: Claim, answer: Reply, briefing: Briefing
 ) -> Message | None:
     """Store a reply, and retry while a row is locked or the database does not respond.
 
     No connection is held between attempts. Raises ClaimLost and ThreadNotFound. Raises the database
-    error once STORED_WITHIN has passed, or immediately in embedded mode. Workers set
-    `until_unlocked`: if a row is still locked after STORED_WITHIN, they keep retrying until it is
-    unlocked or they are asked to stop.
+    error once STORED_WITHIN has passed, or immediately in embedded mode.
     """
     deadline = time.monotonic() + STORED_WITHIN
     while True:
@@ -135,8 +131,7 @@ def store_patiently(
                 raise
             answer = replace(answer, model=None)  # the model was deleted while it was answering
         except TEMPORARY as error:
-            waits = until_unlocked and is_lock_timeout(error) and not worker_is_stopping()
-            if settings.EMBEDDED or (time.monotonic() > deadline and not waits):
+            if settings.EMBEDDED or time.monotonic() > deadline:
                 raise
             told = "the reply to message %s is not stored yet: %s"
             logger.warning(told, message.pk, error, extra={"bounded": True})
@@ -158,12 +153,12 @@ def not_wanted(message: Message, claim: Claim) -> bool:
     return True
 
 
-def reply(message: Message, claim: Claim, *, until_unlocked: bool = False) -> Message | None:
+def reply(message: Message, claim: Claim) -> Message | None:
     """Answer a visitor's message with a model's reply or the bot's fallback message.
 
     Returns None if no message was stored. Call this outside any transaction. A reply that fails
-    here stays owed and is retried. `until_unlocked` is passed to `store_patiently`. Raises
-    ClaimLost and ThreadNotFound. Raises Unavailable if this machine cannot call a model.
+    here stays owed and is retried. Raises ClaimLost and ThreadNotFound. Raises Unavailable if this
+    machine cannot call a model.
     Specification: Endpoints, Threads and messages.
     """
     try:
@@ -176,7 +171,7 @@ def reply(message: Message, claim: Claim, *, until_unlocked: bool = False) -> Me
                 answer = Reply(briefing.fallback, failure=GIVEN_UP)
             else:
                 answer = ask(message, briefing)
-            made = store_patiently(message, claim, answer, briefing, until_unlocked=until_unlocked)
+            made = store_patiently(message, claim, answer, briefing)
     except Exception as error:
         shortage = is_shortage(error)
         not_tried = shortage or is_lock_timeout(error)

@@ -5,26 +5,20 @@ Only this module creates messages.
 Specification: Resources, Message. Open point: message-order.
 """
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
 
-from django.db.models import (
-    Case,
-    F,
-    PositiveIntegerField,
-    QuerySet,
-    Subquery,
-    Sum,
-    UUIDField,
-    When,
-    Window,
-)
+from django.db import DEFAULT_DB_ALIAS
+from django.db.models import Case, Exists, F, OuterRef, QuerySet, Subquery, Sum, Value, When, Window
 from django.db.models.functions import Length
 from django.utils import timezone
 
 from chatbots.llm.exchange import Turn
 from chatbots.llm.prompt import HISTORY_CHARACTERS
-from config.database.prepared import Given, insert, prepared
+from chatbots.models import Chatbot
+from config.database.prepared import Update, insert, prepare
 from config.database.row import save_changes
 from conversations.models import Message, Thread
 from conversations.models.message import MessageType
@@ -33,8 +27,6 @@ from conversations.services import handoffs
 # A thread's title is the beginning of its visitor's first message. Open point: thread-fields
 TITLE_LENGTH = 80
 SPOKEN = [MessageType.USER_MESSAGE, MessageType.AI_MESSAGE, MessageType.AGENT_MESSAGE]
-
-Messages = TypeVar("Messages", bound="QuerySet[Any]")
 
 
 def append(
@@ -45,16 +37,52 @@ def append(
     changes: Mapping[str, Any] | None = None,
     **fields: Any,
 ) -> Message:
-    """Store a message at the thread's next position, and save the thread's counters.
+    """Store a message of an agent, the AI or the system at the thread's next position.
 
-    `changes` maps other columns of the thread to their new values. A visitor's message reopens a
-    resolved thread (open point: resolved-thread). Call this in a transaction that has locked the
-    thread (`lock_thread`).
+    `changes` maps other columns of the thread to their new values. Call this in a transaction that
+    has locked the thread (`lock_thread`).
     """
-    if message_type == MessageType.USER_MESSAGE and thread.resolved:
-        handoffs.came_back(thread)
-    changes = {**(changes or {}), **counters(thread, message_type, content)}
+    changes = {**(changes or {}), "last_position": thread.last_position + 1}
+    if message_type == MessageType.AGENT_MESSAGE:
+        changes |= {"unread_messages_count": 0, "waiting_since": None}
     save_changes(thread, changes)
+    return store(thread, message_type, content, **fields)
+
+
+def append_from_visitor(thread: Thread, content: str, **fields: Any) -> Message | None:
+    """Store a visitor's message in a thread that the caller has read without locking it.
+
+    Reopens a resolved thread (open point: resolved-thread). The thread stays locked until the
+    caller's transaction ends. Returns None if the thread or its chatbot was erased.
+    """
+    title = content[:TITLE_LENGTH]
+    found = FROM_VISITOR.first(thread=thread.pk, now=timezone.now(), title=title)
+    if found is None:
+        return None
+    locked = as_stored(found, thread)
+    changes: dict[str, Any] = {}
+    if locked.resolved:
+        handoffs.came_back(locked)
+    if locked.escalated and (locked.resolved or not locked.waiting_since):
+        changes["waiting_since"] = timezone.now()
+    if locked.resolved or locked.ended_at:
+        changes |= {"resolved": False, "ended_at": None}
+    save_changes(locked, changes)
+    return store(locked, MessageType.USER_MESSAGE, content, **fields)
+
+
+def take_position(thread: Thread) -> Thread | None:
+    """Lock a thread, and take its next position for an AI reply that `store` then stores.
+
+    The caller has read `thread` without locking it. Returns the thread as stored, or None if it is
+    escalated, or if it or its chatbot was erased.
+    """
+    found = FOR_REPLY.first(thread=thread.pk, now=timezone.now())
+    return as_stored(found, thread) if found else None
+
+
+def store(thread: Thread, message_type: MessageType, content: str, **fields: Any) -> Message:
+    """Store a message at the position that a locked thread has taken."""
     message = Message(
         thread=thread,
         position=thread.last_position,
@@ -66,36 +94,56 @@ def append(
     return message
 
 
-def counters(thread: Thread, message_type: MessageType, content: str) -> dict[str, Any]:
-    """Return new values for the thread's columns that change when a message is appended."""
-    changes: dict[str, Any] = {"last_position": thread.last_position + 1}
-    if message_type == MessageType.USER_MESSAGE:
-        changes["unread_messages_count"] = thread.unread_messages_count + 1
-        changes["visitor_messages_count"] = thread.visitor_messages_count + 1
-        if thread.escalated and (thread.resolved or not thread.waiting_since):
-            changes["waiting_since"] = timezone.now()
-        if thread.resolved or thread.ended_at:
-            changes |= {"resolved": False, "ended_at": None}
-        if not (thread.title or thread.visitor_messages_count):
-            changes["title"] = content[:TITLE_LENGTH]
-    elif message_type == MessageType.AGENT_MESSAGE:
-        changes |= {"unread_messages_count": 0, "waiting_since": None}
-    return changes
+COLUMNS = tuple(field.attname for field in Thread._meta.concrete_fields)
 
 
-def newest_first(messages: Messages) -> Messages:
+def next_position(rows: "QuerySet[Thread]", now: datetime, **values: Any) -> Update:
+    """Take the next position of a thread that is not erased, and return the whole thread."""
+    present = Exists(Chatbot.objects.filter(pk=OuterRef("chatbot")))
+    values |= {"last_position": F("last_position") + 1, "updated_at": now}
+    return Update(rows.filter(present), values, COLUMNS)
+
+
+def position_from_visitor(*, thread: UUID, now: datetime, title: str) -> Update:
+    """Take a thread's next position for a visitor's message. The first message sets the title."""
+    untitled = When(title="", visitor_messages_count=0, then=Value(title))
+    return next_position(
+        Thread.objects.filter(pk=thread),
+        now,
+        title=Case(untitled, default="title"),
+        unread_messages_count=F("unread_messages_count") + 1,
+        visitor_messages_count=F("visitor_messages_count") + 1,
+    )
+
+
+def position_for_reply(*, thread: UUID, now: datetime) -> Update:
+    """Take a thread's next position for an AI reply, if the thread is in AI mode."""
+    return next_position(Thread.objects.filter(pk=thread, escalated=False), now)
+
+
+FROM_VISITOR = prepare(position_from_visitor)
+FOR_REPLY = prepare(position_for_reply)
+
+
+def as_stored(columns: Sequence[Any], known: Thread) -> Thread:
+    """Build a thread from its columns. It shares the chatbot and the visitor of `known`."""
+    thread = Thread.from_db(DEFAULT_DB_ALIAS, COLUMNS, columns)
+    thread.chatbot, thread.visitor = known.chatbot, known.visitor
+    return thread
+
+
+def newest_first(messages: "QuerySet[Message]") -> "QuerySet[Message]":
     """Order a thread's messages by position, newest first."""
     return messages.order_by("-position")
 
 
-def page(messages: Messages, thread: Any, *, limit: int, before: Any = None) -> Messages:
+def page(limit: int, *, thread: UUID, before: UUID | None) -> "QuerySet[Message]":
     """Select a thread's newest messages, or those older than the message `before`.
 
-    `thread` and `before` are ids or expressions. One more message than `limit` is selected, so
-    that `cut` can tell whether there are older ones. Nothing is selected if `before` is not one of
-    the thread's messages.
+    One more message than `limit` is selected, so that `cut` can tell whether there are older ones.
+    Nothing is selected if `before` is not one of the thread's messages.
     """
-    messages = messages.filter(thread=thread)
+    messages = Message.objects.filter(thread=thread)
     if before is not None:
         # Filter by the id only. With an additional filter by thread, SQLite might read the whole
         # thread if its statistics are out of date, for example after an operator has run ANALYZE.
@@ -112,15 +160,15 @@ def cut(records: list[dict[str, Any]], limit: int) -> tuple[list[dict[str, Any]]
     return shown, cursor
 
 
-def heard(most: int) -> "QuerySet[Message, tuple[str, str]]":
-    """Select up to `most` messages before a given position, newest first.
+def heard(most: int, *, thread: UUID, position: int) -> "QuerySet[Message, tuple[str, str]]":
+    """Select up to `most` messages before a position, newest first.
 
     Leaves out system and fallback messages. Stops before the total length would exceed
     HISTORY_CHARACTERS.
     """
     spoken = Message.objects.filter(
-        thread=Given("thread", UUIDField()),
-        position__lt=Given("position", PositiveIntegerField()),
+        thread=thread,
+        position__lt=position,
         message_type__in=SPOKEN,
         fallback_reason=None,
     )
@@ -130,7 +178,7 @@ def heard(most: int) -> "QuerySet[Message, tuple[str, str]]":
     return newest_first(fitting).values_list("message_type", "content")
 
 
-HEARD = prepared(heard)
+HEARD = prepare(heard)
 
 
 def turns(message: Message, system: str, history_length: int) -> list[Turn]:
@@ -140,8 +188,7 @@ def turns(message: Message, system: str, history_length: int) -> list[Turn]:
     """
     said: list[tuple[str, str]] = []
     if history_length and message.position > 1:
-        given = {"thread": message.thread_id, "position": message.position}
-        said = HEARD.rows(history_length, **given)
+        said = HEARD.rows(history_length, thread=message.thread_id, position=message.position)
     return [
         *([Turn("system", system)] if system else []),
         *(

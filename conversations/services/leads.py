@@ -1,20 +1,15 @@
 """Store visitors' contact information and capture leads. Open point: lead-capture."""
 
-from django.db.models import UUIDField
 from django.utils import timezone
 
 from chatbots.access import ChatbotNotFound
 from chatbots.models import Chatbot, LeadSettings
-from config.database.prepared import Given, insert, prepared, update_columns
+from config.database.prepared import insert, update_columns
 from config.database.row import save_changes
 from conversations import events, notifications
 from conversations.models import Lead, Thread, Visitor
 from conversations.models.visitor import identified
 from conversations.services import escalation
-
-CHATBOT = prepared(
-    lambda: Chatbot.objects.filter(pk=Given("chatbot", UUIDField())).select_related("leadsettings")
-)
 
 
 def change_contact(visitor: Visitor, contact: dict[str, str], *columns: str) -> None:
@@ -50,7 +45,8 @@ def capture(thread: Thread) -> Lead | None:
     Raises ChatbotNotFound if the chatbot was erased in the meantime.
     Specification: Events, NEW_LEAD.
     """
-    chatbot = CHATBOT.first(chatbot=thread.chatbot_id)
+    rows = Chatbot.objects.select_related("leadsettings")
+    chatbot = rows.filter(pk=thread.chatbot_id).first()
     if chatbot is None:
         raise ChatbotNotFound
     settings: LeadSettings | None = getattr(chatbot, "leadsettings", None)

@@ -7,85 +7,100 @@ message-send, escalation-prompt, reply-owed.
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
-from django.db.models import (
-    Case,
-    DateTimeField,
-    Exists,
-    F,
-    OuterRef,
-    QuerySet,
-    TextField,
-    UUIDField,
-    When,
-)
+from django.db import DEFAULT_DB_ALIAS, IntegrityError, transaction
+from django.db.models import Case, Exists, F, OuterRef, QuerySet, When
 from django.utils import timezone
 
 from accounts import quotas
-from chatbots.models import FollowUpPrompt
+from accounts.models import Account, Plan
+from chatbots.models import Chatbot, FollowUpPrompt
 from config.api import limits
 from config.api.errors import Refused, TooManyRequests, Unavailable
 from config.database.ids import new_id
-from config.database.prepared import Given, Update, prepared, prepared_update, together
+from config.database.prepared import Update, prepare
 from conversations import events
-from conversations.access import ThreadNotFound, given_thread, lock_thread, read_thread
+from conversations.access import ThreadNotFound, read_thread, thread_of
 from conversations.models import Message, Thread, Visitor
-from conversations.models.message import MessageType
 from conversations.services import ai_reply, escalation, history, owed_reply
 from conversations.services.owed_reply import Claim
+from webhooks.models import Endpoint
 
 MINUTE = 60
 
 
 class Incoming(NamedTuple):
-    """A visitor's message, with the limits that apply to it and the state of its thread."""
+    """A visitor's message, and its thread with the chatbot, account, plan, endpoint and visitor.
+
+    Only the columns in PARTS have been read, and nothing is locked.
+    """
 
     content: str
-    thread_id: UUID
-    account_id: UUID
-    messages_per_minute: int
-    ai_replies_per_minute: int
-    escalated: bool
+    thread: Thread
     escalates: bool  # whether the message is the text of an escalating follow-up prompt
     most_messages: int | None  # the bot's limit for one conversation
 
     @property
+    def account(self) -> Account:
+        """Return the account that the message is counted for."""
+        return self.thread.chatbot.account
+
+    @property
     def waits(self) -> bool:
         """Return whether the AI should reply, based on the state that `receive` read."""
-        return not (self.escalated or self.escalates)
+        return not (self.thread.escalated or self.escalates)
 
 
-def known_before() -> "QuerySet[Thread, tuple[Any, ...]]":
-    """Select all fields of Incoming except `content`, for a given thread and content."""
-    plan, settings = "chatbot__account__plan__", "chatbot__generalsettings__"
+def part(model: type[Any], *names: str) -> tuple[type[Any], tuple[str, ...]]:
+    """Return a model with some of its columns, in the order that `Model.from_db` expects."""
+    columns = (field.attname for field in model._meta.concrete_fields)
+    return model, tuple(name for name in columns if name in names)
+
+
+# The columns to read of a thread and its related rows. Any other column is read when it is needed.
+PARTS = {
+    "": part(Thread, "id", "chatbot_id", "visitor_id", "escalated"),
+    "chatbot__": part(Chatbot, "id", "account_id", "name"),
+    "chatbot__account__": part(Account, "id", "plan_id", "webhooks_enabled"),
+    "chatbot__account__plan__": part(
+        Plan, "id", "monthly_messages", "messages_per_minute", "ai_replies_per_minute"
+    ),
+    "chatbot__endpoint__": part(Endpoint, "id", "is_active", "events"),
+    "visitor__": part(Visitor, "id", "email", "phone"),
+}
+
+
+def known_before(
+    *, chatbot: UUID, thread: UUID, content: str
+) -> "QuerySet[Thread, tuple[Any, ...]]":
+    """Select what `receive` needs to know of a thread before a message is stored."""
+    settings = "chatbot__generalsettings__"
     escalating = FollowUpPrompt.objects.filter(
-        chatbot=OuterRef("chatbot"), esclate=True, button_message=Given("content", TextField())
+        chatbot=OuterRef("chatbot"), esclate=True, button_message=content
     )
     limited = When(
         **{f"{settings}limit_messages_per_conversation": True},
         then=f"{settings}max_messages_per_conversation",
     )
-    return given_thread().values_list(
-        "pk",
-        "chatbot__account",
-        f"{plan}messages_per_minute",
-        f"{plan}ai_replies_per_minute",
-        "escalated",
-        Exists(escalating),
-        Case(limited),
+    columns = [f"{path}{name}" for path, (_, names) in PARTS.items() for name in names]
+    rows = thread_of(chatbot=chatbot, thread=thread)
+    return rows.values_list(Exists(escalating), Case(limited), *columns)
+
+
+def counted_visitor(*, visitor: UUID, now: datetime) -> Update:
+    """Add a message to a visitor's total."""
+    return Update(
+        Visitor.objects.filter(pk=visitor),
+        {"total_messages": F("total_messages") + 1, "last_seen_at": now},
     )
 
 
-KNOWN_BEFORE = prepared(known_before)
-COUNT_MESSAGE = prepared_update(
-    lambda: Update(
-        Visitor.objects.filter(pk=Given("visitor", UUIDField())),
-        {"total_messages": F("total_messages") + 1, "last_seen_at": Given("now", DateTimeField())},
-    )
-)
+KNOWN_BEFORE = prepare(known_before)
+COUNT_MESSAGE = prepare(counted_visitor)
 
 
 @dataclass(frozen=True)
@@ -101,7 +116,16 @@ def receive(chatbot_id: UUID, thread_id: UUID, content: str) -> Incoming:
     found = KNOWN_BEFORE.first(chatbot=chatbot_id, thread=thread_id, content=content)
     if found is None:
         raise ThreadNotFound
-    return Incoming(content, *found)
+    escalates, most_messages, *columns = found
+    values = iter(columns)
+    thread, chatbot, account, plan, endpoint, visitor = (
+        model.from_db(DEFAULT_DB_ALIAS, names, [*islice(values, len(names))])
+        for model, names in PARTS.values()
+    )
+    thread.chatbot, thread.visitor = chatbot, visitor
+    chatbot.account, account.plan = account, plan
+    chatbot.endpoint = endpoint  # if the chatbot has none, this one is not active
+    return Incoming(content, thread, escalates, most_messages)
 
 
 def send(incoming: Incoming, *, message_id: UUID | None = None) -> Sent:
@@ -115,9 +139,9 @@ def send(incoming: Incoming, *, message_id: UUID | None = None) -> Sent:
     begun = find(incoming, message_id)
     if begun:
         return resume(incoming, begun)
-    account, waits = incoming.account_id, incoming.waits
-    messages = (incoming.messages_per_minute, MINUTE)
-    replies = (incoming.ai_replies_per_minute, MINUTE) if waits else None
+    account, plan, waits = incoming.account.pk, incoming.account.plan, incoming.waits
+    messages = (plan.messages_per_minute, MINUTE)
+    replies = (plan.ai_replies_per_minute, MINUTE) if waits else None
     try:
         with limits.places.one(account) if waits else nullcontext():
             with limits.taken(
@@ -142,7 +166,7 @@ def find(incoming: Incoming, message_id: UUID | None) -> Message | None:
     """Return the message that an earlier request stored under this id, or None."""
     if message_id is None:
         return None
-    return Message.objects.filter(thread=incoming.thread_id, pk=message_id).first()
+    return Message.objects.filter(thread=incoming.thread, pk=message_id).first()
 
 
 def resume(incoming: Incoming, message: Message) -> Sent:
@@ -162,7 +186,7 @@ def late_place(incoming: Incoming) -> Iterator[None]:
     stored, so the caller would send the message again with a different id.
     """
     try:
-        with limits.places.one(incoming.account_id):
+        with limits.places.one(incoming.account.pk):
             yield
     except TooManyRequests as refusal:
         raise Unavailable from refusal
@@ -176,18 +200,16 @@ def store(incoming: Incoming, message_id: UUID) -> tuple[Message, Claim | None]:
     the conversation has reached its message limit.
     """
     with transaction.atomic():
-        thread = lock_thread(incoming.thread_id)
-        most = incoming.most_messages
-        if most is not None and thread.visitor_messages_count >= most:
+        message = history.append_from_visitor(incoming.thread, incoming.content, id=message_id)
+        if message is None:
+            raise ThreadNotFound
+        thread, most = message.thread, incoming.most_messages
+        if most is not None and thread.visitor_messages_count > most:
             raise Refused(f"this conversation is limited to {most} messages")
-        with together():
-            message = history.append(
-                thread, MessageType.USER_MESSAGE, incoming.content, id=message_id
-            )
-            COUNT_MESSAGE.write(visitor=thread.visitor_id, now=timezone.now())
-            events.new_message(thread, message)
-            answered_by_ai = not (thread.escalated or incoming.escalates)
-            claim = owed_reply.record(message) if answered_by_ai else None
+        COUNT_MESSAGE.run(visitor=thread.visitor_id, now=timezone.now())
+        events.new_message(thread, message)
+        answered_by_ai = not (thread.escalated or incoming.escalates)
+        claim = owed_reply.record(message) if answered_by_ai else None
         if incoming.escalates:
             escalation.request(thread)
         quotas.take_message(thread.chatbot.account)

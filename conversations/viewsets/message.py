@@ -2,14 +2,10 @@
 
 from typing import Any
 
-from django.db.models import UUIDField
-
 from chatbots.viewsets.base import ChatbotViewSet
 from config.api.errors import InvalidRequest
 from config.api.operation import operation
-from config.api.serializers import Reading
-from config.database.prepared import Given
-from conversations.access import ThreadNotFound, given_thread, messages, thread_key
+from conversations.access import ThreadNotFound, thread_key, thread_of
 from conversations.models import Message
 from conversations.serializers.message import (
     Exchange,
@@ -23,17 +19,6 @@ from conversations.serializers.message import (
 from conversations.services import history, reactions, visitor_message
 from conversations.services.visitor_message import Sent
 
-CHATBOT, THREAD, BEFORE = (Given(name, UUIDField()) for name in ("chatbot", "thread", "before"))
-STATE = Reading(ThreadState)
-# PAGE does not join the thread table, because STATE has already checked the thread.
-PAGE = Reading(
-    MessageRecord,
-    lambda rows, limit, older: history.page(
-        rows, THREAD, limit=limit, before=BEFORE if older else None
-    ),
-    known={"thread__chatbot_id": CHATBOT},
-)
-
 
 class MessageViewSet(ChatbotViewSet):
     """Send messages, read the history, and react to messages."""
@@ -41,7 +26,7 @@ class MessageViewSet(ChatbotViewSet):
     model = Message
     part = "Messages"
     needs_active = frozenset({"create"})
-    scope = "thread__chatbot"
+    path = "thread__chatbot"
     waiting = frozenset({"create"})
 
     @operation(
@@ -78,12 +63,10 @@ class MessageViewSet(ChatbotViewSet):
     def list(self, query: dict[str, Any], thread_id: str) -> dict[str, Any]:
         """Read the history, newest first."""
         thread, limit, before = thread_key(thread_id), query["limit"], query.get("before")
-        given = {"chatbot": self.chatbot.pk, "thread": thread}
-        states = STATE.records(given_thread, **given)
+        states = ThreadState.find(thread_of, thread=thread, **self.scope())
         if not states:
             raise ThreadNotFound
-        older = before is not None
-        records = PAGE.records(messages, limit, older, before=before, **given)
+        records = MessageRecord.find(history.page, limit, thread=thread, before=before)
         if before and not (records or self.rows().filter(thread=thread, pk=before).exists()):
             raise InvalidRequest.at(["before"], "Expected the id of a message in this thread")
         shown, cursor = history.cut(records, limit)

@@ -1,38 +1,37 @@
 """Threads. Specification: Endpoints, Threads and messages."""
 
-from functools import partial
 from typing import Any
+from uuid import UUID
 
-from django.db.models import UUIDField
+from django.db import transaction
 
-from chatbots.access import ChatbotNotFound
 from chatbots.viewsets.base import ChatbotViewSet
 from config.api.operation import operation
 from config.api.pagination import PageQuery, figures
-from config.api.serializers import Reading
-from config.database.prepared import Given, page
-from conversations.access import ThreadNotFound, overview, thread_key
+from conversations.access import ThreadNotFound, thread_count, thread_key, thread_of
 from conversations.models import Thread
 from conversations.models.thread import ThreadQuerySet
 from conversations.serializers.thread import (
     OneThread,
     OneThreadDetails,
-    OwnRecord,
-    SharedRecord,
     ThreadChanges,
     ThreadDetails,
     ThreadInput,
     ThreadPage,
+    ThreadRecord,
     Toggled,
 )
 from conversations.services import escalation, threads
 
-THREAD = Given("thread", UUIDField())
-DETAILS = Reading(ThreadDetails, lambda threads: threads.filter(pk=THREAD))
-# PAGE with an offset of 0 would read the same rows, but PostgreSQL plans FIRST_PAGE faster.
-FIRST_PAGE = Reading(OwnRecord, lambda threads: page(threads.latest_first()))
-PAGE = Reading(OwnRecord, ThreadQuerySet.of_page)
-PAGE_FROM_END = Reading(OwnRecord, partial(ThreadQuerySet.of_page, backwards=True))
+
+def page(limit: int, offset: int, *, chatbot: UUID) -> ThreadQuerySet:
+    """Select a page of a chatbot's threads, latest activity first."""
+    return Thread.objects.filter(chatbot=chatbot).of_page(limit, offset).with_llm()
+
+
+def one(*, chatbot: UUID, thread: UUID) -> ThreadQuerySet:
+    """Select a thread of a chatbot."""
+    return thread_of(chatbot=chatbot, thread=thread).with_llm()
 
 
 class ThreadViewSet(ChatbotViewSet):
@@ -42,16 +41,10 @@ class ThreadViewSet(ChatbotViewSet):
     part = "Threads"
     needs_active = frozenset({"create"})
 
-    def record(self, thread: Thread) -> dict[str, Any]:
-        """Return the record of a thread that this request has just stored. Raises ChatbotNotFound.
-
-        The thread is not read again, because another request may have changed it since the commit.
-        """
-        _, shared = overview(self.chatbot.pk, SharedRecord.paths())
-        if not shared:
-            raise ChatbotNotFound
-        [part] = SharedRecord.records([shared])
-        return {**OwnRecord.write(thread), **part}
+    def written(self, thread: Thread) -> dict[str, Any]:
+        """Return the record of a thread that this request has just stored."""
+        [record] = ThreadRecord.find(one, thread=thread.pk, **self.scope())
+        return record
 
     @operation(
         body=ThreadInput,
@@ -60,33 +53,23 @@ class ThreadViewSet(ChatbotViewSet):
     )
     def create(self, given: dict[str, Any]) -> dict[str, Any]:
         """Start a conversation."""
-        thread = threads.create(self.chatbot.pk, given)
-        self.thread_id = thread.pk
-        return {"thread": self.record(thread)}
+        with transaction.atomic():  # other requests cannot change the row before it is read back
+            thread = threads.create(self.chatbot.pk, given)
+            self.thread_id = thread.pk
+            return {"thread": self.written(thread)}
 
     @operation(query=PageQuery, answer=ThreadPage, open_points=("thread-list",))
     def list(self, query: dict[str, int]) -> dict[str, Any]:
         """List the chatbot's threads, latest activity first."""
-        total, shared = overview(self.chatbot.pk, SharedRecord.paths())
-        limit, offset = query["limit"], (query["page"] - 1) * query["limit"]
-        after = total - offset  # number of threads on this page and all later pages
-        if after <= 0:
-            found = []
-        elif after < offset:  # reading from the end skips fewer threads
-            own = min(limit, after)
-            found = self.read(PAGE_FROM_END, limit=own, offset=after - own)
-        else:
-            found = self.read(PAGE if offset else FIRST_PAGE, limit=limit, offset=offset)
-        [part] = SharedRecord.records([shared]) if found else [{}]
-        return {
-            "threads": [record | part for record in found],
-            "pagination": figures(query, total),
-        }
+        total, limit = thread_count(self.chatbot.pk), query["limit"]
+        offset = (query["page"] - 1) * limit
+        found = ThreadRecord.find(page, limit, offset, **self.scope()) if offset < total else []
+        return {"threads": found, "pagination": figures(query, total)}
 
     @operation(answer=OneThreadDetails, open_points=("webhook-token", "thread-fields"))
     def retrieve(self, thread_id: str) -> dict[str, Any]:
         """Read a thread with its visitor's details."""
-        found = self.read(DETAILS, thread=thread_key(thread_id))
+        found = ThreadDetails.find(thread_of, thread=thread_key(thread_id), **self.scope())
         if not found:
             raise ThreadNotFound
         return {"thread": found[0]}
@@ -98,8 +81,9 @@ class ThreadViewSet(ChatbotViewSet):
         Omitted fields keep their values.
         """
         thread_id = thread_key(changes.pop("thread_id"))
-        thread = threads.update(thread_id, changes, chatbot_id=self.chatbot.pk)
-        return {"thread": self.record(thread)}
+        with transaction.atomic():  # other requests cannot change the row before it is read back
+            thread = threads.update(thread_id, changes, chatbot_id=self.chatbot.pk)
+            return {"thread": self.written(thread)}
 
     @operation(
         answer=Toggled,
@@ -107,6 +91,7 @@ class ThreadViewSet(ChatbotViewSet):
     )
     def escalate(self, thread_id: str) -> dict[str, Any]:
         """Hand a conversation over to a human agent, or back to the AI."""
-        thread, message = escalation.toggle(thread_key(thread_id), chatbot_id=self.chatbot.pk)
-        self.thread_id = thread.pk
-        return {"thread": self.record(thread), "system_message": message}
+        with transaction.atomic():  # other requests cannot change the row before it is read back
+            thread, message = escalation.toggle(thread_key(thread_id), chatbot_id=self.chatbot.pk)
+            self.thread_id = thread.pk
+            return {"thread": self.written(thread), "system_message": message}

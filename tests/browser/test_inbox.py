@@ -193,7 +193,7 @@ def longest_wait(page: Page) -> int:
 def test_a_thread_shows_new_messages_within_three_seconds(page: Page, thread: Thread) -> None:
     page.goto(address(thread))
     for words in ("Hello?", "Is anyone there?", "Never mind"):
-        history.append(Thread.objects.get(pk=thread.pk), MessageType.USER_MESSAGE, words)
+        history.append_from_visitor(Thread.objects.get(pk=thread.pk), words)
         expect(page.get_by_role("log")).to_contain_text(words)
     assert 0 < longest_wait(page) <= POLLED_WITHIN
 
@@ -201,7 +201,7 @@ def test_a_thread_shows_new_messages_within_three_seconds(page: Page, thread: Th
 def test_concurrent_polls_show_a_message_once(page: Page, thread: Thread) -> None:
     page.goto(address(thread))
     page.wait_for_load_state()
-    history.append(Thread.objects.get(pk=thread.pk), MessageType.USER_MESSAGE, "Hello?")
+    history.append_from_visitor(Thread.objects.get(pk=thread.pk), "Hello?")
     page.evaluate("for (let n = 0; n < 3; n++) window.dispatchEvent(new Event('online'))")
     message = page.get_by_role("log").get_by_text("Hello?")
     expect(message.first).to_be_visible()

@@ -11,7 +11,6 @@ from playwright.sync_api import Page, expect
 from accounts.models import User
 from chatbots.models import Chatbot
 from conversations.models import Thread
-from conversations.models.message import MessageType
 from conversations.services import history
 from tests.browser.crawl import DESK, PHONE
 from tests.factories.conversations import MessageFactory, ThreadFactory, VisitorFactory
@@ -111,7 +110,7 @@ def test_a_new_message_does_not_scroll_away_from_older_ones(
     open_page(page, thread)
     scroller = page.evaluate_handle(SCROLLER)
     scroller.evaluate("one => one.scrollTop = 200")
-    history.append(thread, MessageType.USER_MESSAGE, "Are you there?")
+    history.append_from_visitor(thread, "Are you there?")
     expect(page.get_by_role("log")).to_contain_text("Are you there?")
     assert scroller.evaluate("one => one.scrollTop") == 200
     expect(page.get_by_text("Are you there?")).not_to_be_in_viewport()
@@ -129,7 +128,7 @@ def test_a_new_message_does_not_scroll_away_from_the_details_on_a_phone(
     open_page(page, thread)
     notes = page.get_by_label("Notes")
     notes.focus()
-    history.append(thread, MessageType.USER_MESSAGE, "Are you there?")
+    history.append_from_visitor(thread, "Are you there?")
     expect(page.get_by_role("log")).to_contain_text("Are you there?")
     expect(notes).to_be_in_viewport(ratio=1)
 

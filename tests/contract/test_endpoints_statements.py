@@ -39,22 +39,22 @@ STATEMENTS = {
     ("GET", "/v1/chatbots"): Cost(3, 3),
     ("GET", "/v1/chatbots/my-chatbots"): Cost(3, 3),
     ("POST", f"{ACCOUNT}/create-chatbot"): Cost(8, 8),
-    ("PATCH", f"{ACCOUNT}/chatbot/{{chatbot}}"): Cost(2, 3),
+    ("PATCH", f"{ACCOUNT}/chatbot/{{chatbot}}"): Cost(4, 4),
     ("GET", f"{ACCOUNT}/all-chatbots"): Cost(3, 3),
     ("GET", f"{BOT}/appearance"): Cost(2, 2),
-    ("PUT", f"{BOT}/appearance"): Cost(5, 6),
+    ("PUT", f"{BOT}/appearance"): Cost(6, 6),
     ("GET", f"{BOT}/localization"): Cost(2, 2),
-    ("PATCH", f"{BOT}/follow-up-prompts/{{follow_up_prompt}}"): Cost(3, 4),
+    ("PATCH", f"{BOT}/follow-up-prompts/{{follow_up_prompt}}"): Cost(4, 4),
     ("POST", f"{BOT}/instructions"): Cost(7, 7),
-    ("PATCH", f"{BOT}/instructions/{{instruction}}"): Cost(6, 7),
+    ("PATCH", f"{BOT}/instructions/{{instruction}}"): Cost(7, 7),
     ("POST", f"{BOT}/instructions/select-instruction"): Cost(10, 10),
-    ("PATCH", f"{BOT}/personas/{{persona}}"): Cost(5, 6),
-    ("POST", f"{BOT}/lead-settings"): Cost(5, 6),
+    ("PATCH", f"{BOT}/personas/{{persona}}"): Cost(6, 6),
+    ("POST", f"{BOT}/lead-settings"): Cost(6, 6),
     ("GET", f"{BOT}/lead-settings"): Cost(2, 2),
     ("DELETE", f"{BOT}/lead-settings"): Cost(6, 6),
     ("POST", f"{BOT}/conversation-starters"): Cost(6, 6),
-    ("PUT", f"{BOT}/settings"): Cost(7, 8),
-    ("PATCH", f"{BOT_V0}/settings/general"): Cost(7, 8),
+    ("PUT", f"{BOT}/settings"): Cost(8, 8),
+    ("PATCH", f"{BOT_V0}/settings/general"): Cost(8, 8),
     ("PATCH", f"{BOT_V0}/settings/user-data"): Cost(4, 4),
     ("GET", f"{CHAT}/threads"): Cost(3, 3),
     ("POST", f"{CHAT}/threads"): Cost(6, 6),
@@ -63,7 +63,7 @@ STATEMENTS = {
     ("PATCH", f"{CHAT}/thread/{{thread}}/escalate"): Cost(8, 8),
     ("POST", f"{CHAT}/thread/{{thread}}/escalate"): Cost(8, 8),
     ("GET", f"{CHAT}/thread/{{thread}}/messages"): Cost(3, 3),
-    ("POST", f"{CHAT}/thread/{{thread}}/message"): Cost(12, 17),
+    ("POST", f"{CHAT}/thread/{{thread}}/message"): Cost(13, 13),
     ("PATCH", f"{CHAT}/message/{{message}}"): Cost(6, 6),
 }
 
@@ -75,6 +75,7 @@ def test_an_operation_runs_exactly_the_expected_number_of_statements(
     ids = ids_of(chatbot)
     Usage.objects.create(account=chatbot.account, month=month_of(timezone.now())[0])
     ContentType.objects.get_for_models(*apps.get_models())  # fills Django's cache of content types
+    assert connection.features.supports_json_field  # fills Django's cache
     Version.objects.update(used=True)
     api.get("/v1/chatbots")  # records the key's use
     with counted() as statements:

@@ -15,19 +15,12 @@ from config.database.postgresql.outage import outage
 class DatabaseWrapper(base.DatabaseWrapper):
     """Django's wrapper, with `run_prepared`."""
 
-    stores_times_as_text = False
-    joins_writes = False
-    waiting_writes = None
-
     def writing(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     def run_many(self, sql: str, rows: list[list[Any]]) -> None:
         for values in rows:
             self.run_prepared(sql, values, reads=False)
-
-    def run_later(self, sql: str, values: list[Any]) -> None:
-        self.run_prepared(sql, values, reads=False)
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:  # Any: psycopg's
         """Take a connection from the pool.

@@ -54,9 +54,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """Django's wrapper, except that transactions of one process begin one after the other."""
 
     ops_class = DatabaseOperations
-    stores_times_as_text = True
-    joins_writes = False
-    waiting_writes = None
     has_turn = False
 
     def writing(self) -> AbstractContextManager[None]:

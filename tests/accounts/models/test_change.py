@@ -104,7 +104,7 @@ def test_the_trail_names_the_rows_that_an_operation_changes_and_its_caller(
 def test_a_change_through_the_api_has_the_old_and_new_value(chatbot: Chatbot) -> None:
     name = chatbot.name
     with acting(Context(person=chatbot.account.owner_id, via="API key cbk_x")):
-        update_chatbot(chatbot, {"name": "Shop", "description": chatbot.description})
+        update_chatbot(chatbot.pk, {"name": "Shop", "description": chatbot.description})
     change = entries_of(chatbot)[-1]
     assert (change.changes, change.object_repr) == ({"name": [name, "Shop"]}, "Shop")
 
@@ -118,7 +118,7 @@ def test_no_part_of_a_secret_at_the_cut_of_a_long_value_is_kept(missing: int) ->
 
 def test_saving_the_same_values_is_not_a_change(chatbot: Chatbot) -> None:
     before, saved_at = entries_of(chatbot), chatbot.updated_at
-    update_chatbot(chatbot, {"name": chatbot.name, "is_active": chatbot.is_active})
+    update_chatbot(chatbot.pk, {"name": chatbot.name, "is_active": chatbot.is_active})
     assert entries_of(chatbot) == before
     chatbot.refresh_from_db()
     assert chatbot.updated_at > saved_at
@@ -215,7 +215,7 @@ def test_no_secret_and_no_email_address_is_recorded(chatbot: Chatbot) -> None:
 def test_a_change_outlives_the_person_who_made_it(chatbot: Chatbot) -> None:
     user = UserFactory(name="Kim")
     with acting(Context(person=user.pk, via="admin")):
-        update_chatbot(chatbot, {"name": "Shop"})
+        update_chatbot(chatbot.pk, {"name": "Shop"})
     delete_user(user)
     change = entries_of(chatbot)[-1]
     assert change.actor is not None

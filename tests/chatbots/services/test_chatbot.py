@@ -2,7 +2,6 @@
 
 from collections import Counter
 from contextlib import nullcontext
-from copy import copy
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -13,7 +12,7 @@ from django.db import IntegrityError, transaction
 from accounts.models import Change
 from chatbots.access import ChatbotNotFound
 from chatbots.models import Chatbot, GeneralSettings
-from chatbots.services.chatbot import CHANGEABLE, erase_chatbot, update_chatbot
+from chatbots.services.chatbot import erase_chatbot, update_chatbot
 from config.runtime.context import Context, acting
 from tests.chatbots.conftest import at_once
 from tests.conftest import Api
@@ -70,7 +69,7 @@ def test_a_caller_who_has_been_deleted_is_not_reported_as_a_name_that_is_taken(
     chatbot: Chatbot,
 ) -> None:
     with acting(Context(person=uuid4(), via="API key")), pytest.raises(IntegrityError):
-        update_chatbot(copy(chatbot), {"name": "new"})
+        update_chatbot(chatbot.pk, {"name": "new"})
     assert Chatbot.objects.get().name == chatbot.name
 
 
@@ -78,7 +77,7 @@ def test_a_chatbot_erased_between_reading_and_writing_is_not_changed(chatbot: Ch
     erase_chatbot(chatbot)
     for changes in ({"description": "new"}, {}):
         with pytest.raises(ChatbotNotFound):
-            update_chatbot(copy(chatbot), changes)
+            update_chatbot(chatbot.pk, changes)
     assert Chatbot.everything.get().description == ""
 
 
@@ -105,15 +104,9 @@ def test_each_concurrent_change_records_the_value_that_it_replaced(
 
 def test_a_change_starts_from_the_stored_values(chatbot: Chatbot) -> None:
     Chatbot.objects.update(name="renamed", description="in between")
-    changed = update_chatbot(copy(chatbot), {"description": "new"})
+    changed = update_chatbot(chatbot.pk, {"description": "new"})
     assert (changed.name, changed.description) == ("renamed", "new")
     assert described(chatbot) == [["in between", "new"]]
-
-
-def test_every_column_that_can_change_is_compared() -> None:
-    """Otherwise, a response could contain a value that another writer has already replaced."""
-    fixed = {*Chatbot.ORDINARY, "account", "created_by_user", "erased_at", "purge_at"}
-    assert {*CHANGEABLE} == {field.name for field in Chatbot._meta.concrete_fields} - fixed
 
 
 @pytest.mark.parametrize("within", [nullcontext, transaction.atomic])
@@ -124,7 +117,7 @@ def test_a_change_between_reading_and_writing_is_kept(
     value = False if column == "is_active" else "in between"
     Chatbot.objects.update(**{column: value})
     with within():
-        changed = update_chatbot(copy(chatbot), {"description": "new"})
+        changed = update_chatbot(chatbot.pk, {"description": "new"})
     kept = {"name": chatbot.name, "is_active": True} | {column: value} | {"description": "new"}
     assert Chatbot.objects.filter(**kept).count() == 1
     assert {name: getattr(changed, name) for name in kept} == kept
@@ -145,4 +138,4 @@ def test_an_api_caller_can_neither_take_nor_lose_the_name_of_an_erased_chatbot(
     own.refresh_from_db()
     erase_chatbot(own)
     with pytest.raises(ChatbotNotFound):
-        update_chatbot(own, {"description": "new"})
+        update_chatbot(own.pk, {"description": "new"})

@@ -10,7 +10,6 @@ from chatbots.llm.exchange import Turn
 from chatbots.llm.prompt import HISTORY_CHARACTERS
 from chatbots.models import Chatbot, LlmModel
 from chatbots.services import general_settings, trial
-from conversations.models.message import MessageType
 from conversations.services import history
 from tests.factories.conversations import ThreadFactory
 from tests.servers.model import ModelServer, saying
@@ -50,7 +49,7 @@ def test_a_trial_sends_the_history_that_a_conversation_sends(
     assert asked == [*(turn.content for turn in said[len(said) - sent :]), "Well?"]
     thread = ThreadFactory(chatbot=chatbot)
     for turn in [*said, Turn("user", "Well?")]:
-        message = history.append(thread, MessageType.USER_MESSAGE, turn.content)
+        message = history.append_from_visitor(thread, turn.content)
     assert [turn.content for turn in history.turns(message, "", 10)] == asked
 
 

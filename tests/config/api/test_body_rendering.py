@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from config.api.body import dumps, stored_time
+from config.api.body import dumps
 
 ZONES = [UTC, timezone(timedelta(hours=14)), timezone(-timedelta(hours=9, minutes=30))]
 MOMENTS = [
@@ -29,12 +29,6 @@ def written_out(moment: datetime) -> str:
 @pytest.mark.parametrize("moment", MOMENTS, ids=str)
 def test_a_time_is_truncated_to_milliseconds_in_utc(moment: datetime) -> None:
     assert dumps(moment) == f'"{written_out(moment)}"'.encode()
-
-
-@pytest.mark.parametrize("moment", MOMENTS, ids=str)
-def test_a_time_stored_as_text_is_written_like_any_other(moment: datetime) -> None:
-    stored = str(moment.astimezone(UTC).replace(tzinfo=None))  # as Django stores it in SQLite
-    assert stored_time(stored) == written_out(moment)
 
 
 def test_awkward_values_are_written_as_python_writes_them() -> None:

@@ -78,8 +78,8 @@ def test_the_wait_ends_with_the_answer_and_begins_with_the_next_question(
     agent_message.answer(thread.pk, agent=agents[0], content="Yes")
     assert not waits()
     row = Thread.objects.get(pk=thread.pk)
-    history.append(row, MessageType.USER_MESSAGE, "And on Sundays?")
+    history.append_from_visitor(row, "And on Sundays?")
     assert waits()
     since = Thread.objects.get(pk=thread.pk).waiting_since
-    history.append(row, MessageType.USER_MESSAGE, "Hello?")
+    history.append_from_visitor(row, "Hello?")
     assert Thread.objects.get(pk=thread.pk).waiting_since == since

@@ -8,7 +8,6 @@ from django.utils import timezone
 from chatbots.models import Chatbot
 from config.durations import ONE_HOUR
 from conversations.models import Handoff, Thread
-from conversations.models.message import MessageType
 from conversations.services import agent_message, escalation, handoffs, history, threads
 from conversations.services.handoffs import Outcomes
 from tests.factories.chatbots import ChatbotFactory
@@ -22,7 +21,7 @@ def outcomes(*chatbots: Chatbot) -> Outcomes:
 
 def asks_again(thread: Thread) -> None:
     """Store another message from the thread's visitor."""
-    history.append(Thread.objects.get(pk=thread.pk), MessageType.USER_MESSAGE, "Hello?")
+    history.append_from_visitor(Thread.objects.get(pk=thread.pk), "Hello?")
 
 
 def test_the_figures_count_what_became_of_the_requests(chatbot: Chatbot) -> None:

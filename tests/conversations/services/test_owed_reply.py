@@ -238,7 +238,7 @@ def test_a_reply_is_not_lost_if_its_model_is_deleted_while_it_is_stored(
     def delete() -> None:
         try:
             with transaction.atomic(), connection.cursor() as cursor:
-                cursor.execute("LOCK TABLE webhooks_endpoint IN ACCESS EXCLUSIVE MODE")
+                cursor.execute("LOCK TABLE conversations_replyorigin IN ACCESS EXCLUSIVE MODE")
                 locked.set()
                 wait_until(waits_for_a_lock)
                 GeneralSettings.objects.update(llm_model=None)

@@ -15,14 +15,14 @@ from django.db import InternalError, OperationalError, connection, transaction
 from accounts.models import Plan
 from config.api.errors import as_api_error
 from config.database.postgresql.outage import outage
-from config.database.prepared import prepared
+from config.database.prepared import prepare
 from tests.factories.accounts import PlanFactory
 
 pytestmark = [
     pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no pool"),
     pytest.mark.django_db(transaction=True),
 ]
-PLANS = prepared(lambda: Plan.objects.values_list("pk"))
+PLANS = prepare(lambda: Plan.objects.values_list("pk"))
 END_OTHERS = """SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()"""
 
