@@ -5,7 +5,6 @@ It listens only on loopback and stores nothing. Received requests are put on a q
 
 import hmac
 import json
-import select
 import ssl
 import sys
 import threading
@@ -13,10 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.message import Message
-from enum import Enum, StrEnum
+from enum import StrEnum
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
-from io import BufferedReader
 from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
@@ -28,17 +26,8 @@ from webhooks import signing
 HOST = "127.0.0.1"
 MOST_BYTES = 2 * 1024 * 1024  # maximum size of a request's body
 QUIET_SECONDS = 60.0  # time after which an idle connection is closed
-DRIP_SECONDS = 0.5  # pause between the bytes of a response that is sent byte by byte
 SHOWN = (signing.SIGNATURE,)  # request headers to show; the token is omitted because it is secret
 WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
-
-
-class Manner(Enum):
-    """How to respond to a request."""
-
-    ANSWER = "answer"
-    DRIP = "drip"
-    CLOSE = "close"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +39,6 @@ class Behavior:
 
     status: int = 200
     delay: float = 0.0  # seconds before the response
-    location: str = ""
-    manner: Manner = Manner.ANSWER
     times: int | None = None
 
     def at(self, number: int) -> "Behavior":
@@ -60,8 +47,7 @@ class Behavior:
 
     def __str__(self) -> str:
         """Describe the response in a few words."""
-        what = str(self.status) if self.manner is Manner.ANSWER else self.manner.value
-        return f"{what} after {self.delay:g} s" if self.delay else what
+        return f"{self.status} after {self.delay:g} s" if self.delay else str(self.status)
 
 
 class Verdict(StrEnum):
@@ -181,7 +167,6 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "webhook-sink", ""
     server: Sink
-    rfile: BufferedReader
 
     def do_POST(self) -> None:
         length = self.headers.get("Content-Length", "")
@@ -196,39 +181,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def answer(self, arrival: Arrival) -> None:
         behavior = arrival.behavior
-        if self.server.stopping.wait(behavior.delay) or behavior.manner is Manner.CLOSE:
-            self.close_connection = True
-            return
-        if behavior.delay and self.caller_is_gone():
-            gone = f"#{arrival.number}: the caller hung up before the response"
-            self.server.happened.put(Mishap(gone))
+        if self.server.stopping.wait(behavior.delay):
             self.close_connection = True
             return
         self.send_response(behavior.status)
-        if behavior.location:
-            self.send_header("Location", behavior.location)
-        if behavior.manner is Manner.DRIP:
-            self.drip()
-            return
         if behavior.status not in WITHOUT_BODY:
             self.send_header("Content-Length", "0")
         self.end_headers()
-
-    def caller_is_gone(self) -> bool:
-        waiting = select.poll()
-        waiting.register(self.connection, select.POLLIN)
-        try:  # a socket is readable if it has been closed or another request has arrived
-            return bool(waiting.poll(0)) and not self.rfile.peek(1)
-        except OSError:
-            return True
-
-    def drip(self) -> None:
-        """Send a header that never ends, byte by byte, until the caller gives up."""
-        self.flush_headers()
-        self.wfile.write(b"X-Drip: ")
-        while not self.server.stopping.wait(DRIP_SECONDS):
-            self.wfile.write(b".")
-        self.close_connection = True
 
     def refuse(self, status: HTTPStatus, what: str) -> None:
         self.server.happened.put(Mishap(f"{what} was refused with {status.value}"))

@@ -6,7 +6,6 @@ import shlex
 import signal
 from argparse import ArgumentTypeError
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -15,7 +14,7 @@ from config.api.body import dumps
 from config.runtime.commands import CHECKS, positive, secret_given
 from webhooks import signing
 from webhooks.sink.certificates import Certificates, certificates
-from webhooks.sink.server import Arrival, Behavior, Manner, Mishap, Sink
+from webhooks.sink.server import Arrival, Behavior, Mishap, Sink
 
 FOLDER = "webhook_sink"
 INTRODUCTION = """\
@@ -65,13 +64,6 @@ def seconds(text: str) -> float:
     return read
 
 
-def redirect_url(text: str) -> str:
-    """Check that a URL can be sent in a header. Raises ArgumentTypeError."""
-    if not (text.isascii() and text.isprintable() and urlsplit(text).scheme in ("http", "https")):
-        raise ArgumentTypeError(f"{text!r} is not a URL such as https://example.com/elsewhere")
-    return text
-
-
 class Command(BaseCommand):
     """`webhook_sink [--secret -] [--status 500 --times 2]`."""
 
@@ -90,13 +82,7 @@ class Command(BaseCommand):
             help=f"secret to verify with, of at least {signing.MIN_LENGTH} characters; "
             "use - to read it from standard input",
         )
-        how = parser.add_mutually_exclusive_group()
-        how.add_argument("--status", type=status, default=200, help="status of the response")
-        how.add_argument(
-            "--redirect", type=redirect_url, metavar="URL", help="redirect to this URL (302)"
-        )
-        how.add_argument("--drip", action="store_true", help="respond endlessly, byte by byte")
-        how.add_argument("--close", action="store_true", help="disconnect without a response")
+        parser.add_argument("--status", type=status, default=200, help="status of the response")
         parser.add_argument(
             "--delay",
             type=seconds,
@@ -166,16 +152,9 @@ def _secret(given: str | None) -> str | None:
 
 
 def _behavior(options: dict[str, Any]) -> Behavior:
-    chosen = [manner for manner in (Manner.DRIP, Manner.CLOSE) if options[manner.value]]
-    behavior = Behavior(
-        status=302 if options["redirect"] else options["status"],
-        delay=options["delay"],
-        location=options["redirect"] or "",
-        manner=chosen[0] if chosen else Manner.ANSWER,
-        times=options["times"],
-    )
+    behavior = Behavior(options["status"], options["delay"], options["times"])
     if options["times"] and behavior == Behavior(times=options["times"]):
-        raise CommandError("--times requires a failure option: --status, --delay, --redirect, …")
+        raise CommandError("--times requires a failure option: --status or --delay")
     return behavior
 
 
