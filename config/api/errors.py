@@ -157,7 +157,7 @@ def is_temporary(error: BaseException) -> bool:
     if not unavailable(error):
         return False
     if not outage.under_way:
-        logger.warning("a request failed: %s", reason(error), extra={"bounded": True})
+        logger.warning("a request failed: %s", reason(error))
     discard_dead_connections(error)
     return True
 

@@ -141,7 +141,6 @@ def left_if_locked(what: str) -> Iterator[None]:
         logger.warning(
             "%s is postponed: it needs a lock that another session holds",
             what,
-            extra={"bounded": True},
         )
 
 
@@ -171,5 +170,5 @@ def insist(
                 ends = late and (is_lock_timeout(error) or not unavailable(error))
             if ends:
                 raise
-            logger.warning("%s is not settled yet: %s", what, error, extra={"bounded": True})
+            logger.warning("%s is not settled yet: %s", what, error)
             waiting.wait(pause)

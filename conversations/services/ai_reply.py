@@ -134,7 +134,7 @@ def store_patiently(
             if settings.EMBEDDED or time.monotonic() > deadline:
                 raise
             told = "the reply to message %s is not stored yet: %s"
-            logger.warning(told, message.pk, error, extra={"bounded": True})
+            logger.warning(told, message.pk, error)
             connection.close()
             with waiting():
                 time.sleep(STORED_AGAIN)
