@@ -162,11 +162,8 @@ class Statement:
 
         The statement must return no rows.
         """
-        if database.queries_logged or database.execute_wrappers:
-            with database.cursor() as cursor:
-                cursor.executemany(self.sql, rows)
-        else:
-            database.run_many(self.sql, rows)
+        with database.cursor() as cursor:
+            cursor.executemany(self.sql, rows)
 
 
 def compile_select(
@@ -377,8 +374,7 @@ class PreparedWrite(Prepared[tuple[Any, ...]]):
 
     def execute(self, shape: tuple[Any, ...], given: dict[str, Any]) -> tuple[list[Any], int]:
         """Run one shape. A failure marks the enclosing transaction for rollback, as in Django."""
-        database: Any = connections[DEFAULT_DB_ALIAS]  # Any: the stubs lack what our wrapper adds
-        with database.writing(), mark_for_rollback_on_error(using=DEFAULT_DB_ALIAS):
+        with mark_for_rollback_on_error(using=DEFAULT_DB_ALIAS):
             return super().execute(shape, given)
 
     def run(self, *shape: Any, **given: Any) -> int:

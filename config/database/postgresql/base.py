@@ -1,6 +1,5 @@
 """Django's PostgreSQL backend, with prepared statements and quick failures during an outage."""
 
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import psycopg
@@ -14,13 +13,6 @@ from config.database.postgresql.outage import outage
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """Django's wrapper, with `run_prepared`."""
-
-    def writing(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def run_many(self, sql: str, rows: list[list[Any]]) -> None:
-        for values in rows:
-            self.run_prepared(sql, values, reads=False)
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:  # Any: psycopg's
         """Take a connection from the pool.

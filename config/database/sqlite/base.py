@@ -1,7 +1,6 @@
 """Django's SQLite backend for a process with many threads, with faster conversions."""
 
 import threading
-from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -55,13 +54,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     ops_class = DatabaseOperations
     has_turn = False
-
-    def writing(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def run_many(self, sql: str, rows: list[list[Any]]) -> None:
-        with self.cursor() as cursor:
-            cursor.executemany(sql, rows)
 
     def run_prepared(
         self, sql: str, values: list[Any], *, reads: bool
