@@ -2,38 +2,21 @@
 
 import re
 from contextlib import suppress
-from typing import Any
 
 import pytest
-from django.contrib.contenttypes.models import ContentType
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Error, Page, Route, expect
 
-from accounts.models import ApiKey, Change, Usage, User
-from accounts.quotas import month_of
+from accounts.models import ApiKey
 from chatbots.models import Chatbot
-from config.durations import ONE_HOUR
-from config.outbound.failures import Reason
 from conversations.models import Message, Thread
 from conversations.services import agent_message
-from tests.browser.crawl import SETTLED, WIDTH
 from tests.factories.conversations import MessageFactory, ThreadFactory, VisitorFactory
 from tests.factories.webhooks import DeliveryFactory
 from webhooks.models import Delivery
 
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
-
-# Returns the distinct vertical centers of the visible cells of a row, in units of 10 px. There is
-# only one if the cells are side by side.
-MIDDLES = """row => [...new Set([...row.children].map(cell => cell.getBoundingClientRect())
-  .filter(box => box.width).map(box => Math.round((box.y + box.height / 2) / 10)))]"""
-# Returns the number of lines that an element's text takes up
-LINES = """one => {
-  const range = document.createRange();
-  range.selectNodeContents(one);
-  return new Set([...range.getClientRects()].map(box => Math.round(box.y / 10))).size;
-}"""
 
 
 @pytest.fixture
@@ -150,84 +133,6 @@ def test_an_open_page_marks_its_messages_as_read(page: Page, thread: Thread) -> 
     assert Thread.objects.get(pk=thread.pk).unread_messages_count == 0
 
 
-def test_the_time_of_a_delivery_fits_on_one_line_and_the_list_fits_the_page(
-    page: Page, shop: Chatbot
-) -> None:
-    detail = "the receiver said nothing at all, and then it was gone for good"
-    DeliveryFactory(
-        chatbot=shop,
-        state="RETRYING",
-        event="CONVERSATION_ESCALATED",
-        last_reason=Reason.CONNECTION_FAILED,
-        last_detail=detail,
-    )
-    page.set_viewport_size({"width": 1280, "height": 800})
-    page.goto(reverse("admin:webhooks_delivery_changelist"))
-    created = page.locator("#result_list time").first
-    assert created.evaluate("time => time.getClientRects().length") == 1
-    table = page.locator("#result_list")
-    assert table.evaluate("t => t.offsetWidth <= t.parentElement.clientWidth")
-
-
-def test_a_delivery_takes_two_lines_on_a_phone(page: Page, shop: Chatbot) -> None:
-    Chatbot.objects.filter(pk=shop.pk).update(name="The corner shop of Harbor Street")
-    made: list[dict[str, Any]] = [
-        {"state": "RETRYING", "last_reason": Reason.TIMEOUT, "due_at": timezone.now() + ONE_HOUR},
-        {"state": "FAILED", "last_code": 503, "last_ms": 9_876, "due_at": None},
-        {"state": "FAILED", "last_reason": Reason.CONNECTION_FAILED, "due_at": None},
-        {"state": "PENDING", "is_test": True},
-    ]
-    for row in made:
-        DeliveryFactory(chatbot=shop, event="CONVERSATION_ESCALATED", **row)
-    page.set_viewport_size(PHONE)
-    page.goto(reverse("admin:webhooks_delivery_changelist"))
-    rows = page.locator("#result_list .data-row")
-    expect(rows).to_have_count(len(made))
-    for row in rows.all():
-        middles = row.evaluate(MIDDLES)
-        assert len(middles) == 2, (row.inner_text(), middles)
-        assert row.evaluate("row => row.scrollWidth <= row.clientWidth")
-
-
-def test_a_long_cell_is_not_cut_off_on_a_phone(page: Page, person: User) -> None:
-    many = {f"column_{number}": [None, "1"] for number in range(4)}
-    many = {f"a rather long column name {name}": value for name, value in many.items()}
-    Change.objects.create(
-        content_type=ContentType.objects.get_for_model(Chatbot),
-        object_pk=str(person.pk),
-        object_repr="Shop",
-        action=Change.Action.CREATE,
-        changes=many,
-    )
-    page.set_viewport_size(PHONE)
-    page.goto(reverse("admin:accounts_change_changelist"))
-    cell = page.locator("#result_list td", has_text="rather long").first
-    assert cell.evaluate(LINES) >= 3
-    inside = """cell => {
-      const range = document.createRange();
-      range.selectNodeContents(cell);
-      const text = range.getBoundingClientRect(), box = cell.getBoundingClientRect();
-      return box.top <= text.top && text.bottom <= box.bottom;
-    }"""
-    assert cell.evaluate(inside)
-
-
-@pytest.mark.slow
-def test_the_label_of_a_switch_and_the_date_of_a_reset_fit_on_one_line(
-    page: Page, shop: Chatbot
-) -> None:
-    page.set_viewport_size(PHONE)
-    page.goto(reverse("admin:accounts_account_change", args=[shop.account_id]))
-    for label in ("Webhooks add-on", "Mail on escalation"):
-        assert page.locator("label", has_text=label).evaluate(LINES) == 1
-    page.goto(reverse("admin:chatbots_chatbot_change", args=[shop.pk]) + "#generalsettings")
-    assert page.locator("label", has_text="page context awareness").first.evaluate(LINES) == 1
-    Usage.objects.create(account=shop.account, month=month_of(timezone.now())[0], messages=7)
-    page.goto(reverse("admin:index"))
-    date = page.locator("tr", has_text=shop.account.name).last.locator("td").last
-    assert date.evaluate(LINES) == 1
-
-
 @pytest.mark.slow
 def test_an_integrator_retries_a_failed_delivery(page: Page, shop: Chatbot) -> None:
     failed = DeliveryFactory(chatbot=shop, state="FAILED", due_at=None, last_code=503, last_ms=41)
@@ -260,32 +165,3 @@ def test_a_new_key_is_gone_after_a_reload(page: Page) -> None:
     assert ApiKey.objects.count() == 1
     page.go_back()
     assert key not in page.content()
-
-
-def test_the_filters_can_be_opened_with_the_keyboard(page: Page, shop: Chatbot) -> None:
-    page.goto(reverse("admin:webhooks_delivery_changelist"))
-    filters = page.get_by_role("button", name="Filters")
-    filters.focus()
-    filters.press("Enter")
-    expect(page.get_by_role("button", name="Apply filters")).to_be_visible()
-
-
-@pytest.mark.slow
-def test_no_page_scrolls_sideways(page: Page, thread: Thread) -> None:
-    delivery = DeliveryFactory(chatbot=thread.chatbot, state="FAILED", body=b"x" * 5_000)
-    for name, key in (
-        ("index", None),
-        ("conversations_thread_changelist", None),
-        ("conversations_thread_change", thread.pk),
-        ("webhooks_delivery_changelist", None),
-        ("webhooks_delivery_change", delivery.pk),
-        ("webhooks_endpoint_of", thread.chatbot_id),
-        ("chatbots_chatbot_change", thread.chatbot_id),
-        ("accounts_apikey_add", None),
-    ):
-        page.goto(reverse(f"admin:{name}", args=[key] if key else []))
-        for size in (PHONE, DESK):
-            page.set_viewport_size(size)
-            page.evaluate(SETTLED)
-            width = page.evaluate(WIDTH)
-            assert width <= size["width"], name

@@ -7,8 +7,7 @@ from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
 from chatbots.models import Appearance, Chatbot, FollowUpPrompt, Instruction
-from tests.browser.crawl import DESK, PHONE
-from tests.browser.devices import Device, drag
+from tests.browser.devices import Device
 from tests.factories.chatbots import (
     FollowUpPromptFactory,
     InstructionFactory,
@@ -128,20 +127,6 @@ def test_a_follow_up_prompt_shows_only_the_texts_of_its_type(device: Device, sho
     assert (prompt.link_text, prompt.button_title, prompt.button_message) == ("Terms", "", "")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [PHONE, 768])
-def test_the_button_for_the_other_tabs_is_within_the_window(
-    page: Page, shop: Chatbot, width: int
-) -> None:
-    page.set_viewport_size({"width": width, "height": 800})
-    page.goto(reverse("admin:chatbots_chatbot_change", args=[shop.pk]))
-    page.wait_for_load_state()
-    more = page.locator("#tabs-items + div > [role=button]")
-    box = more.bounding_box()
-    assert box
-    assert box["x"] + box["width"] <= width
-
-
 def shown(page: Page) -> list[str]:
     """Return the titles of the follow-up prompts in their order on the page."""
     fields = page.locator("tbody.form-group:not(.empty-form) [name$=-button_title]")
@@ -180,29 +165,3 @@ def test_follow_up_prompts_are_ordered_with_alt_and_an_arrow(device: Device, sho
     assert prompts(shop) == ["One", "Two", "Three"]
     save(device)
     assert prompts(shop) == ["Two", "First", "Three"]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("three_prompts")
-@pytest.mark.parametrize("width", [PHONE, DESK])
-def test_follow_up_prompts_are_ordered_by_dragging_their_handles(
-    page: Page, shop: Chatbot, width: int
-) -> None:
-    page.set_viewport_size({"width": width, "height": 4_000})  # so that all rows are in view
-    page.goto(bot_page(shop, "follow_up_prompts"))
-
-    def row(title: str) -> Locator:
-        number = ["One", "Two", "Three"].index(title)
-        return page.locator("tbody.form-group").filter(
-            has=page.locator(f"[name=follow_up_prompts-{number}-button_title]")
-        )
-
-    for source, target, below, order in (
-        ("One", "Two", True, ["Two", "One", "Three"]),
-        ("Three", "Two", False, ["Three", "Two", "One"]),
-    ):
-        drag(row(source).locator(".mover"), row(target), below=below)
-        assert shown(page) == order
-    page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.get_by_text("was changed successfully")).to_be_visible()
-    assert prompts(shop) == ["Three", "Two", "One"]

@@ -6,8 +6,8 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
-from accounts.models import Account, User
-from chatbots.models import Chatbot, ChatbotMember
+from accounts.models import Account
+from chatbots.models import Chatbot
 from config.admin.choices import OFFERED
 from tests.browser.devices import Device
 from tests.factories import bulk
@@ -45,31 +45,6 @@ def test_an_account_that_the_select_does_not_offer_is_found(
     assert Chatbot.objects.get(name="Till").account == corner
 
 
-def test_a_searchable_select_has_its_label_even_if_timers_are_late(
-    page: Page, corner: Account
-) -> None:
-    page.add_init_script(
-        "const timer = setTimeout;"
-        "window.setTimeout = (run, ms, ...given) => timer(run, ms || 300, ...given);"
-    )
-    page.goto(reverse("admin:chatbots_chatbot_add"))
-    expect(page.locator(".select2-selection")).to_be_visible()  # replaces the plain select
-    expect(page.get_by_role("combobox", name="Account")).to_be_visible()
-
-
-@pytest.mark.slow
-def test_a_person_who_is_not_offered_becomes_a_member(page: Page, shop: Chatbot) -> None:
-    bulk.copy(shop.account.owner, OFFERED, {"email": "'zz' || (1000 + s.n) || '@example.com'"})
-    last = User.objects.latest("email")
-    page.goto(f"{reverse('admin:chatbots_chatbot_change', args=[shop.pk])}#memberships")
-    page.get_by_text("Add chatbot member").click()
-    search(page, page.get_by_role("combobox", name="User"), last.email, last.email)
-    page.locator("input[name=memberships-0-role]").fill("agent")
-    page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.get_by_text("was changed successfully")).to_be_visible()
-    assert ChatbotMember.objects.get(chatbot=shop).user == last
-
-
 @pytest.mark.slow
 def test_a_list_is_filtered_by_a_chatbot_that_is_not_offered(device: Device, shop: Chatbot) -> None:
     page = device.page
@@ -93,20 +68,3 @@ def test_a_list_is_filtered_by_a_chatbot_that_is_not_offered(device: Device, sho
     device.press(page.get_by_role("button", name="Apply Filters"))
     expect(page.locator("#result_list tbody tr")).to_have_count(1)
     expect(page).to_have_url(re.compile(f"chatbot={shop.pk}"))
-
-
-def test_the_page_about_permissions_finds_a_chatbot_that_is_not_offered(
-    device: Device, shop: Chatbot
-) -> None:
-    page = device.page
-    bulk.copy(shop, OFFERED, {"name": "'A' || s.n"})
-    page.goto(reverse("admin:chatbots_chatbot_why"))
-    device.write(page.get_by_label("Person's email", exact=False), shop.account.owner.email)
-    page.get_by_role("combobox", name="Chatbot").focus()
-    page.keyboard.press("Enter")
-    expect(page.locator(".select2-search__field")).to_be_focused()
-    page.keyboard.type("sho")
-    expect(page.locator(".select2-results__option--highlighted")).to_have_text("Shop")
-    page.keyboard.press("Enter")
-    device.press(page.get_by_role("button", name="Explain"))
-    expect(page.get_by_role("status")).to_contain_text("may use the chatbot")

@@ -1,10 +1,8 @@
 """An integrator's work in a browser: webhooks, deliveries, bulk retries, keys and exports."""
 
-import csv
 import re
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from django.urls import reverse
@@ -13,23 +11,17 @@ from playwright.sync_api import Page, expect
 
 from accounts.models import ApiKey
 from chatbots.models import Chatbot
-from config.outbound.failures import Reason
-from tests.browser.crawl import HEIGHT, PHONE
 from tests.browser.devices import Device
 from tests.factories import bulk
-from tests.factories.conversations import LeadFactory, ThreadFactory
 from tests.factories.webhooks import SECRET, DeliveryFactory, EndpointFactory
 from tests.servers import certificates
 from tests.servers.behaviors import answer
 from tests.servers.processes import Worker, wait_until
 from tests.servers.receiver import Receiver
 from webhooks.models import Delivery, Endpoint, RetryJob
-from webhooks.services import retry_job
-from webhooks.services.selection import Selection
 
 EVENTS = ("NEW_MESSAGE", "CONVERSATION_ESCALATED", "NEW_LEAD")
 LOG = reverse("admin:webhooks_delivery_changelist")
-BLOCK_ONCE = "link => link.addEventListener('click', (e) => e.preventDefault(), { once: true })"
 
 
 @pytest.fixture
@@ -157,23 +149,6 @@ def test_200_failures_are_filtered_and_retried_with_a_stop_in_between(
     assert len(receiver.arrivals) == 200
 
 
-def test_a_button_that_is_pressed_during_a_refresh_still_works(
-    page: Page, shop: Chatbot, endpoint: Endpoint
-) -> None:
-    for _ in range(5):
-        DeliveryFactory(chatbot=shop, state="FAILED", due_at=None, last_code=503)
-    job = retry_job.start(Selection(), None, per_second=1, by="Kim")
-    page.goto(reverse("admin:webhooks_retryjob_change", args=[job.pk]))
-    page.get_by_role("button", name="Stop").hover()
-    page.mouse.down()
-    retry_job.advance()
-    for _ in range(2):
-        with page.expect_response(re.compile("/news/")):
-            pass  # wait until the page has polled
-    page.mouse.up()
-    expect(page.locator("#live").get_by_text("stopped by Kim")).to_be_visible()
-
-
 def test_a_key_is_issued_rotated_and_revoked(device: Device) -> None:
     page = device.page
     page.goto(reverse("admin:accounts_apikey_add"))
@@ -199,67 +174,3 @@ def test_a_key_is_issued_rotated_and_revoked(device: Device) -> None:
     device.press(page.get_by_role("button", name="Revoke"))
     expect(page.get_by_text("is revoked")).to_be_visible()
     assert ApiKey.objects.get(pk=new.pk).state == "revoked"
-
-
-@pytest.mark.slow
-def test_a_lead_whose_name_is_a_formula_is_exported_as_text(
-    device: Device, shop: Chatbot, tmp_path: Path
-) -> None:
-    page = device.page
-    LeadFactory(thread=ThreadFactory(chatbot=shop), name="=1+1")
-    page.goto(reverse("admin:conversations_lead_changelist"))
-    device.press(page.get_by_role("link", name="Export"))
-    with page.expect_download() as started:
-        device.press(page.get_by_role("link", name="CSV"))
-    expect(page.get_by_text("Complete: 1 row.")).to_be_visible()
-    file = tmp_path / "leads.csv"
-    started.value.save_as(file)
-    with file.open(encoding="utf-8-sig", newline="") as lines:
-        [row] = csv.DictReader(lines)
-    assert row["name"] == "'=1+1"
-
-
-@pytest.mark.slow
-def test_a_download_that_does_not_start_is_reported(page: Page, shop: Chatbot) -> None:
-    LeadFactory(thread=ThreadFactory(chatbot=shop))
-    page.clock.install()
-    page.goto(reverse("admin:conversations_lead_export_page"))
-    link = page.get_by_role("link", name="CSV")
-    link.evaluate(BLOCK_ONCE)
-    link.click()
-    status = page.locator("#export-progress [role=status]")
-    expect(status).to_have_text("Starting…")
-
-    def said_later(words: str) -> bool:
-        page.clock.run_for(1_000)
-        return words in (status.text_content() or "")
-
-    wait_until(lambda: said_later("blocked the download, or the download failed. Try again."))
-    with page.expect_download():
-        link.click()
-    wait_until(lambda: said_later("Complete: 1 row."))
-
-
-def test_a_change_of_state_is_announced_to_screen_readers(page: Page, shop: Chatbot) -> None:
-    delivery = DeliveryFactory(chatbot=shop)
-    page.goto(reverse("admin:webhooks_delivery_change", args=[delivery.pk]))
-    said = page.locator("#live-said")
-    expect(said).to_have_text("")
-    Delivery.objects.update(
-        state="FAILED", due_at=None, attempts_count=4, updated_at=timezone.now()
-    )
-    expect(said).to_have_text("FAILED after 4 attempts")
-    assert said.get_attribute("role") == "status"
-
-
-@pytest.mark.slow
-def test_a_text_that_is_cut_off_on_a_phone_ends_with_an_ellipsis(page: Page, shop: Chatbot) -> None:
-    Chatbot.objects.update(name="Concierge of the Grand Harbor Restaurant")
-    DeliveryFactory(chatbot=shop, state="FAILED", last_reason=Reason.CERTIFICATE_NAME)
-    page.set_viewport_size({"width": PHONE, "height": HEIGHT})
-    page.goto(LOG)
-    for column in ("chatbot", "last_answer"):
-        cell = page.locator(f"#result_list .field-{column}")
-        assert cell.evaluate("cell => cell.scrollWidth > cell.clientWidth")
-        expect(cell).to_have_css("display", "block")  # a flex container would show no ellipsis
-        expect(cell).to_have_css("text-overflow", "ellipsis")

@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 from accounts.models import User
 from chatbots.models import Chatbot
 from conversations.models import Thread
-from conversations.services import agent_message, escalation, threads
+from conversations.services import escalation, threads
 from tests.factories.conversations import MessageFactory, ThreadFactory, VisitorFactory
 from tests.factories.staff import superuser
 
@@ -54,35 +54,6 @@ def test_an_unsaved_note_survives_a_tag_and_a_reload(page: Page, notes: Locator)
     expect(page.get_by_text(UNSAVED)).to_be_visible()
 
 
-def test_a_saved_note_is_no_longer_kept(page: Page, thread: Thread, notes: Locator) -> None:
-    page.get_by_role("button", name="Save details").click()
-    expect(page.get_by_text("Saved", exact=True)).to_be_attached()
-    expect(page.get_by_text(UNSAVED)).to_be_hidden()
-    threads.update(thread.pk, {"internal_notes": "Paid"})
-    open_page(page, thread)
-    expect(notes).to_have_value("Paid")
-
-
-def test_an_unsaved_note_can_be_discarded(page: Page, notes: Locator) -> None:
-    page.get_by_role("button", name="Discard").click()
-    expect(notes).to_have_value("Called twice")
-    expect(page.get_by_text(UNSAVED)).to_be_hidden()
-    page.reload()
-    expect(notes).to_have_value("Called twice")
-
-
-def test_a_note_that_a_colleague_has_changed_is_shown_with_the_unsaved_one(
-    page: Page, thread: Thread, notes: Locator
-) -> None:
-    threads.update(thread.pk, {"internal_notes": "Paid back"})
-    open_page(page, thread)
-    expect(notes).to_have_value("Refund\nagreed")
-    expect(page.get_by_text("The saved text is now: Paid back")).to_be_visible()
-    page.get_by_role("button", name="Discard").click()
-    expect(notes).to_have_value("Paid back")
-    expect(page.get_by_text("The saved text is now")).to_be_hidden()
-
-
 def test_a_note_that_a_colleague_saves_first_is_replaced_only_by_the_second_save(
     page: Page, thread: Thread, notes: Locator
 ) -> None:
@@ -116,17 +87,3 @@ def test_a_takeover_by_a_colleague_changes_the_header_but_not_the_focused_note(
     expect(notes).to_be_focused()
     expect(notes).to_have_value("Refund\nagreed")
     assert page.evaluate("window.isKept")
-
-
-@pytest.mark.slow
-def test_a_reply_and_a_mark_by_a_colleague_change_the_header(
-    page: Page, thread: Thread, notes: Locator, sam: User
-) -> None:
-    page.get_by_role("button", name="Resolve").focus()
-    agent_message.answer(thread.pk, agent=sam, content="It is refunded")
-    expect(page.get_by_text("taken over by Sam")).to_be_visible()
-    expect(page.get_by_role("button", name="Resolve")).to_be_focused()
-    threads.update(thread.pk, {"important": True, "resolved": True})
-    expect(page.locator(".thread-head").get_by_text("resolved", exact=True)).to_be_visible()
-    expect(page.get_by_role("button", name="Not important")).to_be_visible()
-    expect(notes).to_have_value("Refund\nagreed")

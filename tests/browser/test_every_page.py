@@ -11,16 +11,14 @@ from collections.abc import Iterator
 from itertools import chain
 
 import pytest
-from django.contrib import admin
-from django.urls import reverse
 from playwright.sync_api import BrowserContext, Route
 
-from accounts.models import Invitation, User
+from accounts.models import User
 from chatbots.models import Chatbot
 from tests.admin_urls import pages
 from tests.browser.conftest import window
 from tests.browser.crawl import ALL_LOOKS, DESK, LOOKS, PHONE, Crawler, Look
-from tests.browser.submissions import INVITATIONS, SUBMISSIONS, queries
+from tests.browser.submissions import SUBMISSIONS, queries
 from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff
 from tests.factories.tenant import Tenant
 
@@ -40,9 +38,6 @@ ALIKE = {  # templates whose pages differ only in text, and the app in which eac
     "admin/erase.html": "chatbots",
     "admin/export.html": "conversations",
 }
-# Without ALL_LOOKS, the home page is inspected only in these two looks, and a form and an error
-# page only in the other two.
-HOME = (Look(PHONE, "dark"), Look(DESK, "light"))
 SEEN_BY = ("superuser", "manager", "agent") if ALL_LOOKS else ("superuser",)
 
 
@@ -127,25 +122,6 @@ def test_no_page_has_a_serious_fault(
                 inspect(crawler, look, shell=False)
 
 
-@pytest.mark.parametrize(
-    "look",
-    [look if look in HOME else pytest.param(look, marks=pytest.mark.slow) for look in LOOKS],
-    ids=str,
-)
-def test_the_home_page_and_the_parts_of_every_page_have_no_serious_fault(
-    crawler: Crawler, tenant: Tenant, person: User, look: Look
-) -> None:
-    crawler.sign_in(signed_in(person).cookies["sessionid"].value)
-    if ALL_LOOKS or look in HOME:
-        crawler.visit("/admin/?span=30d", look)
-        inspect(crawler, look, shell=True)
-    if ALL_LOOKS or look not in HOME:
-        crawler.visit("/admin/password_change/", look)
-        inspect(crawler, look, shell=ALL_LOOKS)
-        crawler.visit("/admin/nothing/", look)  # an error page, which has no skip link
-        inspect(crawler, look, shell=True)
-
-
 @pytest.mark.slow
 def test_no_response_to_a_form_has_a_serious_fault(
     crawler: Crawler, tenant: Tenant, person: User
@@ -158,33 +134,12 @@ def test_no_response_to_a_form_has_a_serious_fault(
             inspect(crawler, look, shell=False, parts=ALL_LOOKS)
 
 
-@pytest.mark.skipif(not ALL_LOOKS, reason="only with ALL_LOOKS=1")
-@pytest.mark.parametrize("look", LOOKS, ids=str)
-def test_no_empty_list_has_a_serious_fault(crawler: Crawler, person: User, look: Look) -> None:
-    crawler.sign_in(signed_in(person).cookies["sessionid"].value)
-    for model in admin.site._registry:
-        name = model._meta.label_lower.replace(".", "_")
-        crawler.visit(reverse(f"admin:{name}_changelist"), look)
-        inspect(crawler, look, shell=False)
-
-
 @pytest.mark.parametrize("look", LOOKS, ids=str)
 def test_no_page_before_the_sign_in_has_a_serious_fault(
     crawler: Crawler, db: None, look: Look
 ) -> None:
     for address in OPEN if ALL_LOOKS else [OPEN[LOOKS.index(look) % len(OPEN)]]:
         crawler.visit(address, look)
-        inspect(crawler, look, shell=True)
-
-
-@pytest.mark.parametrize("look", LOOKS, ids=str)
-def test_no_page_of_an_invitation_has_a_serious_fault(
-    crawler: Crawler, db: None, look: Look
-) -> None:
-    for step in INVITATIONS if ALL_LOOKS else [INVITATIONS[LOOKS.index(look) % len(INVITATIONS)]]:
-        Invitation.objects.all().delete()
-        crawler.become(look, at=f"{step.__name__} /invitation")
-        step(crawler.page)
         inspect(crawler, look, shell=True)
 
 

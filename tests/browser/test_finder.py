@@ -1,7 +1,5 @@
 """The search that Ctrl+K opens, and the menu's link back to the last inbox view."""
 
-import re
-
 import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
@@ -11,7 +9,6 @@ from conversations.models import Thread
 from tests.browser.crawl import WIDTH
 from tests.factories.conversations import ThreadFactory, VisitorFactory
 
-INBOX = reverse("admin:conversations_thread_changelist")
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
 
 
@@ -57,25 +54,3 @@ def test_pages_are_found_and_opened_with_the_keyboard(
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     expect(page).to_have_url(reverse("admin:accounts_change_changelist"))
-
-
-def test_escape_closes_the_search_and_returns_the_focus(page: Page, thread: Thread) -> None:
-    page.goto("/admin/")
-    opener = page.get_by_role("button", name="Search")
-    opener.press("Enter")
-    field = page.get_by_role("dialog", name="Search").get_by_role("searchbox")
-    expect(field).to_be_focused()
-    page.keyboard.press("Escape")
-    expect(field).to_be_hidden()
-    expect(opener).to_be_focused()
-
-
-@pytest.mark.slow
-def test_the_menu_leads_back_to_the_last_view_and_its_filter(page: Page, thread: Thread) -> None:
-    page.goto(f"{INBOX}?view=resolved&tag=late")
-    expect(page.get_by_text("Nothing matches this filter")).to_be_visible()
-    page.goto("/admin/")
-    page.get_by_role("link", name="Inbox", exact=True).click()
-    expect(page).to_have_url(re.compile(r"\?view=resolved&tag=late$"))
-    page.get_by_role("link", name="Show everything").click()
-    expect(page).to_have_url(re.compile(r"\?view=resolved$"))

@@ -21,7 +21,6 @@ WITHIN = "part => part.contains(document.activeElement)"
 OUTSIDE = "part => ![document.body, ...part.querySelectorAll('*')].includes(document.activeElement)"
 STOPS = "part => [...part.querySelectorAll('a, button, input, select, [tabindex=\"0\"]')]"
 FIRST, LAST = f"part => ({STOPS})(part)[0].focus()", f"part => ({STOPS})(part).at(-1).focus()"
-NONE = "() => document.activeElement.blur()"
 LOG = reverse("admin:webhooks_delivery_changelist")
 
 
@@ -69,37 +68,6 @@ def test_the_focus_moves_into_an_open_panel_stays_and_returns(
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     expect(opener).to_be_focused()
-
-
-@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
-def test_escape_closes_an_open_panel_wherever_the_focus_is(
-    page: Page, shop: Chatbot, part: Part
-) -> None:
-    page.goto(part.page(shop))
-    opener = part.opener(page)
-    dialog = page.get_by_role("dialog", name=part.name)
-    for control in (FIRST, LAST, NONE):
-        opener.focus()
-        page.keyboard.press("Enter")
-        expect(dialog).to_be_visible()
-        page.wait_for_function(WITHIN, arg=dialog.element_handle())
-        dialog.evaluate(control)
-        page.keyboard.press("Escape")
-        expect(dialog).to_be_hidden()
-        expect(opener).to_be_focused()
-
-
-@pytest.mark.parametrize("width", [PHONE, DESK])
-def test_the_skip_link_leads_past_the_menu(page: Page, shop: Chatbot, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
-    page.goto(log(shop))
-    page.keyboard.press("Tab")
-    skip = page.get_by_role("link", name="Skip to the content")
-    expect(skip).to_be_focused()
-    expect(skip).to_be_in_viewport()
-    page.keyboard.press("Enter")
-    page.keyboard.press("Tab")
-    assert page.locator("#content").evaluate(WITHIN)
 
 
 @pytest.mark.slow

@@ -63,36 +63,3 @@ def test_a_row_that_is_focused_after_a_failed_refresh_keeps_the_focus(
     expect(show).to_be_hidden()
     expect(window.get_by_text(LOST)).to_be_hidden()
     assert window.evaluate("window.isKept"), "the page was not reloaded"
-
-
-def test_a_row_that_is_focused_during_a_refresh_keeps_the_focus(
-    window: Page, shop: Chatbot
-) -> None:
-    held: list[Route] = []
-    window.route(LIST, lambda route: held.append(route))
-    with window.expect_request(LIST):
-        escalate(shop, "Ben")
-    anna = window.get_by_role("link", name="Anna")
-    anna.focus()
-    held[0].continue_()
-    expect(window.get_by_role("button", name="1 new, show")).to_be_visible()
-    expect(anna).to_be_focused(timeout=1_000)
-
-
-def test_a_refresh_keeps_the_number_of_selected_rows_and_the_badge_correct(
-    window: Page, shop: Chatbot
-) -> None:
-    escalate(shop, "Ben")
-    escalate(shop, "Cleo")
-    rows, counter = window.locator("#result_list .data-row"), window.locator(".action-counter")
-    expect(rows).to_have_count(3)
-    expect(window.locator("#nav-sidebar-apps a.active")).to_contain_text("3")
-    all_rows = window.locator("#action-toggle")
-    rows.first.locator("input.action-select").check()
-    expect(counter).to_have_text("1 of 3 selected")
-    expect(all_rows).not_to_be_checked()
-    all_rows.check()
-    expect(counter).to_have_text("3 of 3 selected")
-    rows.last.locator("input.action-select").uncheck()
-    expect(counter).to_have_text("2 of 3 selected")
-    expect(all_rows).not_to_be_checked()

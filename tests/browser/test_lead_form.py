@@ -7,8 +7,7 @@ from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
 from chatbots.models import Chatbot, LeadSettings
-from tests.browser.crawl import DESK, PHONE, WIDTH
-from tests.browser.devices import Device, drag
+from tests.browser.devices import Device
 from tests.factories.chatbots import LeadSettingsFactory
 
 
@@ -39,10 +38,6 @@ def open_form(page: Page, shop: Chatbot) -> None:
 
 def row(page: Page, label: str) -> Locator:
     return page.get_by_role("group", name=f"Field {label}", exact=True)
-
-
-def handle(page: Page, label: str) -> Locator:
-    return row(page, label).get_by_role("button", name="Move the field")
 
 
 def shown(page: Page) -> list[str]:
@@ -96,35 +91,6 @@ def test_fields_are_added_filled_and_saved_in_their_order(device: Device, shop: 
     assert shown(page) == ["Größe", "Email of your friend"]
 
 
-@pytest.mark.slow
-def test_lead_settings_are_added_to_a_chatbot_without_any(device: Device, shop: Chatbot) -> None:
-    page = device.page
-    page.goto(f"{reverse('admin:chatbots_chatbot_change', args=[shop.pk])}#leadsettings")
-    device.press(page.get_by_role("link", name="Add lead settings"))
-    device.press(page.get_by_role("button", name="Add a field"))
-    device.write(page.locator(".lead-field").get_by_label("Label"), "City")
-    assert previewed(page) == ["City"]
-    expect(page.locator("[name=leadsettings-0-customer_form_field]")).to_be_hidden()
-    save(page, device.press, shop)
-    assert stored() == [field("City")]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("three_fields")
-def test_a_field_is_removed_and_the_others_stay_as_they_are(device: Device, shop: Chatbot) -> None:
-    page = device.page
-    open_form(page, shop)
-    device.press(row(page, "Size").get_by_role("button", name="Remove"))
-    expect(page.get_by_role("button", name="Add a field")).to_be_focused()
-    assert shown(page) == previewed_labels(page) == ["City", "Why"]
-    save(page, device.press, shop)
-    assert stored() == [CITY, WHY]
-    for label in ("City", "Why"):
-        device.press(row(page, label).get_by_role("button", name="Remove"))
-    save(page, device.press, shop)
-    assert stored() == shown(page) == []
-
-
 def previewed_labels(page: Page) -> list[str]:
     return [name.removesuffix(" *") for name in previewed(page)]
 
@@ -149,44 +115,4 @@ def test_fields_are_ordered_with_alt_and_an_arrow(device: Device, shop: Chatbot)
     expect(page.get_by_text("Moved to place 2 of 3. Save to keep the order.")).to_be_visible()
     save(page, device.press, shop)
     assert stored() == [SIZE, CITY | {"placeholder_text": "Berlin"}, WHY]
-    assert shown(page) == ["Size", "City", "Why"]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("three_fields")
-def test_fields_are_ordered_with_the_up_and_down_buttons(device: Device, shop: Chatbot) -> None:
-    page = device.page
-    open_form(page, shop)
-    down = row(page, "City").get_by_role("button", name="Down")
-    for order in (["Size", "City", "Why"], ["Size", "Why", "City"], ["Size", "Why", "City"]):
-        device.press(down)
-        assert shown(page) == order
-        expect(down).to_be_focused()
-    device.press(row(page, "Why").get_by_role("button", name="Up"))
-    save(page, device.press, shop)
-    assert stored() == [WHY, SIZE, CITY]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("three_fields")
-@pytest.mark.parametrize("width", [PHONE, DESK])
-def test_fields_are_ordered_by_dragging_their_handles(
-    page: Page, shop: Chatbot, width: int
-) -> None:
-    page.set_viewport_size({"width": width, "height": 4_000})  # so that all rows are in view
-    open_form(page, shop)
-    said = page.locator("#lead-form").get_by_role("status")
-    drag(handle(page, "City"), row(page, "City"), below=True)
-    expect(said).to_be_empty()
-    for source, target, below, order in (
-        ("City", "Size", True, ["Size", "City", "Why"]),
-        ("Why", "Size", False, ["Why", "Size", "City"]),
-        ("Why", "City", True, ["Size", "City", "Why"]),
-    ):
-        drag(handle(page, source), row(page, target), below=below)
-        expect(said).to_contain_text(f"Moved to place {order.index(source) + 1} of 3.")
-        assert shown(page) == previewed_labels(page) == order
-    assert page.evaluate(WIDTH) <= width
-    save(page, Locator.click, shop)
-    assert stored() == [SIZE, CITY, WHY]
     assert shown(page) == ["Size", "City", "Why"]

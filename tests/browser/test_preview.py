@@ -50,19 +50,3 @@ def test_each_switch_of_the_preview_turns_on_and_off(preview: Locator) -> None:
     expect(preview.locator(".widget-bubble")).to_be_visible()
     press("Open", pressed=True)
     expect(window).to_be_visible()
-
-
-@pytest.mark.slow
-def test_the_switches_begin_with_the_settings_and_follow_their_fields(
-    page: Page, preview: Locator
-) -> None:
-    dark = preview.get_by_role("button", name="Dark", exact=True)
-    field = page.locator("#id_appearance-0-enable_dark_mode")
-    field.check()
-    expect(dark).to_have_attribute("aria-pressed", "true")
-    Appearance.objects.update(enable_dark_mode=True)
-    page.reload()
-    expect(dark).to_have_attribute("aria-pressed", "true")
-    dark.click()
-    expect(dark).to_have_attribute("aria-pressed", "false")
-    expect(field).to_be_checked()  # only the preview has changed

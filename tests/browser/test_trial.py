@@ -5,7 +5,6 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from chatbots.models import Chatbot
-from tests.browser.devices import IN_SIGHT
 from tests.factories.chatbots import InstructionFactory
 
 BAR = "unsaved changes to this chatbot"
@@ -37,15 +36,3 @@ def test_a_bar_says_that_another_window_has_unsaved_changes(
     expect(bar).to_be_visible()
     editor.close()
     expect(bar).to_be_hidden()
-
-
-def test_the_answer_is_in_view_after_each_question(page: Page, shop: Chatbot) -> None:
-    page.set_viewport_size({"width": 1280, "height": 800})
-    page.goto(reverse("admin:chatbots_chatbot_try", args=[shop.pk]))
-    for number in range(1, 4):
-        page.locator("textarea").fill(f"Question {number}. " * 60)
-        page.get_by_role("button", name="Ask").click()
-        answers = page.locator(".bubble.bot .words")
-        expect(answers).to_have_count(number)
-        expect(answers.last).to_be_in_viewport(ratio=1)
-        assert answers.last.evaluate(IN_SIGHT)

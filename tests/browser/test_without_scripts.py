@@ -4,14 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Page, expect
 
-from accounts.models import Account, User
+from accounts.models import User
 from chatbots.models import Chatbot
-from config.admin.choices import OFFERED
 from conversations.models import Message
 from tests.browser.conftest import PATIENCE
-from tests.factories import bulk
 from tests.factories.conversations import MessageFactory, ThreadFactory
 from tests.factories.webhooks import DeliveryFactory
 from webhooks.models import Delivery
@@ -75,49 +73,6 @@ def test_every_section_of_a_form_is_open_and_the_form_is_saved(plain: Page, shop
 
 
 @pytest.mark.slow
-def test_a_row_is_chosen_from_a_long_list(plain: Page, shop: Chatbot) -> None:
-    Account.objects.filter(pk=shop.account_id).update(name="First")
-    bulk.copy(shop.account, OFFERED, {"name": "'Other ' || (1000 + s.n)"})
-    last = Account.objects.latest("name")
-    plain.goto(reverse("admin:chatbots_chatbot_add"))
-    plain.get_by_label("Account").select_option("First")
-    plain.goto(reverse("admin:accounts_account_change", args=[last.pk]))
-    plain.get_by_role("link", name="chatbot", exact=True).click()
-    expect(plain.get_by_label("Account").locator("option:checked")).to_have_text(last.name)
-    plain.get_by_label("Name", exact=False).fill("Corner shop")
-    plain.get_by_label("Description").fill("cornered")
-    plain.get_by_role("button", name="Create").click()
-    expect(plain.get_by_label("Welcome message").first).to_be_visible()
-    assert Chatbot.objects.get(name="Corner shop").account == last
-
-
-@pytest.mark.slow
-def test_a_filter_and_the_page_about_permissions_reach_every_chatbot(
-    plain: Page, shop: Chatbot
-) -> None:
-    DeliveryFactory(chatbot=shop)
-    bulk.copy(shop, OFFERED, {"name": "'A' || s.n"})
-    DeliveryFactory(chatbot=Chatbot.objects.get(name="A7"))
-    plain.goto(reverse("admin:webhooks_delivery_changelist"))
-    narrow = plain.get_by_label("Show only chatbots")
-    narrow.fill("sho")
-    narrow.press("Enter")
-    expect(plain.get_by_label("Chatbot", exact=True).locator("option")).to_have_text(
-        ["All", "Shop"]
-    )
-    plain.get_by_label("Chatbot", exact=True).select_option("Shop")
-    plain.get_by_role("button", name="Apply Filters").click()
-    expect(plain.locator("input[name=_selected_action]")).to_have_count(1)
-    plain.goto(reverse("admin:chatbots_chatbot_why"))
-    plain.get_by_label("Person's email", exact=False).fill(shop.account.owner.email)
-    plain.get_by_label("Show only chatbots").fill("sho")
-    plain.get_by_role("button", name="Find chatbots").click()
-    plain.get_by_label("Chatbot", exact=False).first.select_option(str(shop.pk))
-    plain.get_by_role("button", name="Explain").click()
-    expect(plain.get_by_role("status")).to_contain_text("may use the chatbot")
-
-
-@pytest.mark.slow
 def test_an_agent_answers(plain: Page, shop: Chatbot) -> None:
     thread = ThreadFactory(chatbot=shop, escalated=True)
     MessageFactory(thread=thread, content="I was charged twice")
@@ -126,18 +81,3 @@ def test_an_agent_answers(plain: Page, shop: Chatbot) -> None:
     plain.get_by_role("button", name="Send").click()
     expect(plain.get_by_text("Let me look")).to_be_visible()
     assert Message.objects.get(message_type="AGENT_MESSAGE").content == "Let me look"
-
-
-def test_a_page_is_shown_even_if_a_script_cannot_be_loaded(
-    browser: Browser, live_server: object, person: User
-) -> None:
-    def refuse(route: Route) -> None:
-        route.abort()
-
-    context = browser.new_context(base_url=str(live_server))
-    context.set_default_timeout(PATIENCE)
-    context.route("**/alpine/*.js", refuse)
-    page = context.new_page()
-    page.goto("/admin/login/")
-    expect(page.get_by_role("button", name="Log in")).to_be_visible()
-    context.close()

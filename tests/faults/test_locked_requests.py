@@ -78,16 +78,6 @@ def key() -> "QuerySet[ApiKey]":
 
 
 @for_postgresql
-def test_a_key_whose_row_is_locked_still_works(service: Service, key: "QuerySet[ApiKey]") -> None:
-    with locked(key):
-        answers = [service.call("GET", "/v1/chatbots") for _ in range(3)]
-    assert [answer.status for answer in answers] == [200, 200, 200]
-    assert max(answer.seconds for answer in answers) < SOON
-    assert service.call("GET", "/v1/chatbots").status == 200
-    assert key.get().last_used_at
-
-
-@for_postgresql
 def test_requests_for_a_locked_thread_give_up_and_others_are_answered(service: Service) -> None:
     other = caller(AccountFactory().owner)
     ended = threading.Event()

@@ -175,23 +175,6 @@ def test_a_halted_process_returns_the_reply_of_the_web_process_that_took_over(
     assert Usage.objects.get().messages == 1
 
 
-@pytest.mark.slow
-def test_a_halted_process_returns_the_reply_of_the_worker_that_took_over(
-    caller: Caller, model: HeldModel
-) -> None:
-    with Worker() as worker, Web() as halted:
-        first = caller.send(halted)
-        wait_until(lambda: model.arrivals, told=halted.said)
-        halted.signal_all(signal.SIGSTOP)
-        lapse()
-        wait_until(lambda: not OwedReply.objects.exists(), told=worker.said)
-        model.ready.set()
-        halted.signal_all(signal.SIGCONT)
-        messages = first.result(PATIENCE).json()["data"]["messages"]
-    assert [one["content"] for one in messages] == ["Hello?", "Second."]
-    assert replies() == ["Second."]
-
-
 @pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no server")
 def test_a_reply_waits_until_the_database_is_back() -> None:
     needs("redis-server")

@@ -18,7 +18,6 @@ from webhooks.models import Attempt, Delivery, Endpoint
 
 pytestmark = pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no server")
 STOPPED_WITHIN = 40.0  # seconds; 10 more than the default LLM_TIMEOUT (see docs/deployment.md)
-ATTEMPTS = 40  # number of connection attempts; a pool gives up after far fewer
 NOTICED = 3.0  # maximum seconds until a process notices a signal, even on a busy machine
 
 
@@ -67,17 +66,6 @@ def test_a_worker_that_cannot_settle_stops_in_time(
     assert Attempt.objects.get().delivery_id == delivery.pk
 
 
-@pytest.mark.slow
-def test_an_idle_worker_stops_in_time_while_the_database_is_silent(
-    endpoint: Endpoint, proxy: Proxy
-) -> None:
-    with worker_through(proxy) as worker:
-        wait_until(lambda: "is ready" in worker.said(), told=worker.said)
-        proxy.fail("silent")
-        worker.signal(signal.SIGTERM)
-        assert worker.wait(STOPPED_WITHIN + NOTICED) == 0, worker.said()
-
-
 def test_a_worker_outlives_a_silent_database_and_then_delivers(
     receiver: Receiver, endpoint: Endpoint, proxy: Proxy
 ) -> None:
@@ -85,27 +73,6 @@ def test_a_worker_outlives_a_silent_database_and_then_delivers(
         wait_until(lambda: "is ready" in worker.said(), told=worker.said)
         proxy.fail("silent")
         wait_until(lambda: "the database does not respond: " in worker.said(), told=worker.said)
-        DeliveryFactory(chatbot=endpoint.chatbot)
-        proxy.recover()
-        wait_until(has_ended, told=worker.said)
-        assert worker.running and worker.running.poll() is None
-    assert len(receiver.arrivals) == 1
-
-
-@pytest.mark.slow
-def test_a_worker_never_stops_trying_to_connect(
-    receiver: Receiver, endpoint: Endpoint, proxy: Proxy
-) -> None:
-    """The worker must keep asking its connection pool for a connection.
-
-    After some failed attempts, the pool stops connecting until it is asked for a connection again.
-    """
-    with worker_through(proxy, DJANGO_SETTINGS_MODULE="tests.servers.settings") as worker:
-        wait_until(lambda: "is ready" in worker.said(), told=worker.said)
-        proxy.fail("cut")
-        known = proxy.accepted
-        wait_until(lambda: proxy.accepted - known >= ATTEMPTS, told=worker.said)
-        assert worker.said().count("the database does not respond") == 1, worker.said()
         DeliveryFactory(chatbot=endpoint.chatbot)
         proxy.recover()
         wait_until(has_ended, told=worker.said)

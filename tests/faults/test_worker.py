@@ -1,36 +1,22 @@
 """If workers are killed, halted or stopped, no delivery is lost or returns to an earlier state."""
 
-import resource
 import signal
 from collections.abc import Callable
-from contextlib import ExitStack
-from datetime import timedelta
-from pathlib import Path
-from statistics import median
 from typing import Any
 
 import pytest
 from django.conf import settings
 
-from accounts.models import Mail
 from config.models import PeriodicWork
-from tests.factories.accounts import AccountFactory
 from tests.factories.webhooks import DeliveryFactory
-from tests.patience import PATIENCE
-from tests.servers.behaviors import answer, stall
-from tests.servers.mail import MailServer
+from tests.servers.behaviors import answer
 from tests.servers.processes import Worker, wait_until
 from tests.servers.receiver import Receiver
-from tests.tools.soak.judge import TAKEN_OVER
-from webhooks.engine.queue import now
 from webhooks.models import Attempt, Delivery, Endpoint
 
 pytestmark = pytest.mark.proves("Delivery rules")
 OK, SLOW, BROKEN = answer(), answer(delay=1.0), answer(503)
 LATE = 10.0  # maximum delay of an attempt, in seconds; allows for a busy machine
-DEATHS = 3  # number of workers that are killed
-# A worker logs one of these if it has no file descriptor left to call the receiver or open SQLite
-SHORTAGE = ("attempts are delayed", "unable to open database file")
 
 
 def have_ended(count: int, state: str = "SUCCESS") -> Callable[[], bool]:
@@ -90,70 +76,6 @@ def test_a_worker_killed_at_any_point_loses_nothing(
 
 
 @pytest.mark.slow
-def test_a_worker_killed_between_two_attempts_does_not_hasten_the_next_one(
-    receiver: Receiver, endpoint: Endpoint, settings: Any
-) -> None:
-    settings.WEBHOOK_RETRY_DELAYS = (8.0, 0.4, 0.6)  # 8 s is enough for a worker to start
-    receiver.on("/hook", BROKEN, OK)
-    delivery = DeliveryFactory(chatbot=endpoint.chatbot)
-    with Worker(crash_point="after-settle") as doomed:
-        assert doomed.wait() == -signal.SIGKILL, doomed.said()
-    assert Delivery.objects.get().state == "RETRYING"
-    with Worker(state_dir=doomed.state_dir) as worker:
-        wait_until(have_ended(1), told=worker.said)
-    first, second = delivery.attempts.all()
-    assert [(each.number, each.status) for each in (first, second)] == [
-        (1, "RETRYING"),
-        (2, "SUCCESS"),
-    ]
-    assert (second.started_at - first.finished_at).total_seconds() >= 8.0
-    assert not delivery.attempts.filter(interrupted=True).exists()
-    assert [each.body for each in receiver.arrivals] == [bytes(delivery.body)] * 2
-
-
-def test_after_a_worker_is_killed_during_a_request_the_retry_follows_immediately(
-    receiver: Receiver, endpoint: Endpoint, settings: Any
-) -> None:
-    settings.WEBHOOK_TIMEOUT = 600.0  # no lease expires during the test
-    receiver.on("/hook", stall(), OK)
-    delivery = DeliveryFactory(chatbot=endpoint.chatbot)
-    with Worker() as doomed:
-        receiver.wait_for(1)
-        doomed.kill()
-    with Worker(state_dir=doomed.state_dir) as worker:
-        wait_until(have_ended(1), told=worker.said)
-    assert list(delivery.attempts.values_list("number", "interrupted", "status")) == [
-        (1, True, "RETRYING"),
-        (1, False, "SUCCESS"),
-    ]
-    assert [each.body for each in receiver.arrivals] == [bytes(delivery.body)] * 2
-
-
-@pytest.mark.django_db(transaction=True)
-def test_the_periodic_work_of_a_killed_worker_is_taken_over_before_its_lease_expires() -> None:
-    with Worker(crash_point="work-claimed") as doomed:
-        assert doomed.wait() == -signal.SIGKILL, doomed.said()
-    lost = PeriodicWork.objects.get(claimed_until__gt=now() + timedelta(seconds=PATIENCE))
-    done = PeriodicWork.objects.filter(name=lost.name, due_at__gt=lost.due_at, claim=None)
-    with Worker(state_dir=doomed.state_dir) as worker:
-        wait_until(done.exists, told=worker.said)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_the_emails_of_a_killed_worker_are_taken_over_before_their_leases_expire() -> None:
-    Mail.objects.create(account=AccountFactory(), to="kim@example.com", subject="A", body="B")
-    with Worker(crash_point="mail-begun") as doomed:
-        assert doomed.wait() == -signal.SIGKILL, doomed.said()
-    assert Mail.objects.filter(claimed_until__gt=now() + timedelta(seconds=PATIENCE)).exists()
-    with (
-        MailServer() as server,
-        Worker(state_dir=doomed.state_dir, EMAIL_URL=f"smtp://127.0.0.1:{server.port}") as worker,
-    ):
-        wait_until(Mail.objects.filter(state="SENT").exists, told=worker.said)
-    assert len(server.mails) == 1
-
-
-@pytest.mark.slow
 def test_a_delivery_that_kills_every_worker_is_given_up(
     receiver: Receiver, endpoint: Endpoint
 ) -> None:
@@ -192,34 +114,6 @@ def test_a_halted_worker_that_resumes_does_not_change_what_was_taken_over(
     assert [each.interrupted for each in Attempt.objects.all()] == [True, False]
 
 
-def test_the_death_of_one_of_two_workers_is_noticed_immediately(
-    receiver: Receiver, endpoint: Endpoint, settings: Any
-) -> None:
-    if settings.EMBEDDED:
-        pytest.skip("the embedded default has one worker")
-    settings.WEBHOOK_TIMEOUT = 600.0  # no lease expires during the test
-    receiver.on("/hook", *[stall(), OK, OK] * DEATHS)
-    seconds = []
-    with ExitStack() as stack:
-        doomed = stack.enter_context(Worker(slots=1))
-        for earlier in range(DEATHS):
-            held = DeliveryFactory(chatbot=endpoint.chatbot)
-            receiver.wait_for(3 * earlier + 1)
-            worker = stack.enter_context(Worker(slots=1))
-            DeliveryFactory(chatbot=endpoint.chatbot)  # only the new worker has a free slot
-            wait_until(have_ended(2 * earlier + 1), told=worker.said)
-            died = now()
-            doomed.kill()
-            wait_until(have_ended(2 * earlier + 2), told=worker.said)
-            interrupted, again = held.attempts.all()
-            assert interrupted.interrupted
-            seconds.append((again.started_at - died).total_seconds())
-            doomed = worker
-    assert len(receiver.arrivals) == 3 * DEATHS
-    assert Attempt.objects.filter(interrupted=True).count() == DEATHS
-    assert median(seconds) < TAKEN_OVER, seconds
-
-
 @pytest.mark.slow
 def test_a_worker_that_is_asked_to_stop_finishes_its_running_attempts(
     receiver: Receiver, endpoint: Endpoint
@@ -247,25 +141,3 @@ def test_a_second_worker_on_one_machine_is_rejected(receiver: Receiver, endpoint
             assert "another worker is already using" in second.said()
         DeliveryFactory(chatbot=endpoint.chatbot)
         wait_until(have_ended(2), told=worker.said)
-
-
-def test_a_worker_without_file_descriptors_counts_no_attempt(
-    receiver: Receiver, endpoint: Endpoint
-) -> None:
-    receiver.on("/hook", answer(delay=0.2))
-    DeliveryFactory(chatbot=endpoint.chatbot)
-    with Worker(slots=32) as worker:
-        wait_until(have_ended(1), told=worker.said)
-        process = worker.running.pid
-        _, most = resource.prlimit(process, resource.RLIMIT_NOFILE)
-        opened = len(list(Path(f"/proc/{process}/fd").iterdir()))
-        resource.prlimit(process, resource.RLIMIT_NOFILE, (opened + 3, most))
-        DeliveryFactory.create_batch(24, chatbot=endpoint.chatbot)
-        wait_until(lambda: any(text in worker.said() for text in SHORTAGE), told=worker.said)
-        resource.prlimit(process, resource.RLIMIT_NOFILE, (most, most))
-        wait_until(have_ended(25), told=worker.said)
-    assert set(Delivery.objects.values_list("attempts_count", "interruptions")) == {(1, 0)}
-    assert set(Attempt.objects.values_list("number", "status")) == {(1, "SUCCESS")}
-    assert Attempt.objects.count() == 25
-    endpoint.refresh_from_db()
-    assert (endpoint.failing_since, endpoint.failures_in_a_row) == (None, 0)

@@ -10,6 +10,8 @@ import pytest
 
 from tests.house.source import ROOT
 
+pytestmark = pytest.mark.processes
+
 
 def clean(folder: Path, dotenv: str) -> "subprocess.CompletedProcess[str]":
     """Run `make clean` in a folder with this `.env`, and with a state folder at `build/state`."""

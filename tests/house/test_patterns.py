@@ -16,6 +16,8 @@ import pytest
 
 from tests.house.source import PACKAGES, ROOT, modules, place, tree
 
+pytestmark = pytest.mark.slow
+
 METHODS = {"match", "search", "fullmatch", "findall", "finditer", "sub", "split"}
 FULL = 64 * 1024
 # Text lengths. The shortest is tried first, because some patterns take exponential time.

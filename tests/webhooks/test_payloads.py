@@ -1,13 +1,12 @@
 """Event kinds are defined in one place, and all forms, commands and documents agree with it."""
 
-import ast
 import json
 import re
 
 import pytest
 from django.core.management import load_command_class
 
-from tests.house.source import PACKAGES, ROOT, modules, place, tree
+from tests.house.source import ROOT
 from webhooks import payloads
 from webhooks.admin.endpoint_forms import EndpointForm
 from webhooks.document import add_events
@@ -47,14 +46,3 @@ def test_the_admin_the_model_and_the_command_offer_every_kind() -> None:
     assert all_events() == NAMES
     parser = load_command_class("webhooks", "retry_deliveries").create_parser("", "")
     assert list(next(one for one in parser._actions if one.dest == "event").choices) == NAMES
-
-
-def test_no_other_module_spells_the_name_of_a_kind() -> None:
-    found = {
-        place(path)
-        for path in modules(*PACKAGES)
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.Constant) and node.value in NAMES
-    }
-    # message.py defines a system message type that has the same name as an event kind.
-    assert found == {"webhooks/payloads.py", "conversations/models/message.py"}
