@@ -5,12 +5,9 @@ from typing import Any
 
 import pytest
 
-from accounts.permissions import CHATBOT_VIEW, Role
 from chatbots.models import Chatbot
-from tests.conftest import Api, caller
-from tests.factories.accounts import MembershipFactory
+from tests.conftest import Api
 from tests.factories.chatbots import (
-    ChatbotMemberFactory,
     FollowUpPromptFactory,
     InstructionFactory,
     LeadSettingsFactory,
@@ -60,56 +57,6 @@ def ids(chatbot: Chatbot) -> dict[str, Any]:
     }
 
 
-def member(chatbot: Chatbot, *, added: bool = False, **fields: Any) -> Api:
-    """Create a member of the chatbot's account. Returns an API client with this person's key."""
-    membership = MembershipFactory(account=chatbot.account, **fields)
-    if added:
-        ChatbotMemberFactory(chatbot=chatbot, user=membership.user)
-    return caller(membership.user)
-
-
-@pytest.mark.proves("Authentication/6", "HTTP statuses/200")
-@every_operation
-def test_the_owner_a_super_admin_and_an_added_member_have_access(
-    api: Api, chatbot: Chatbot, ids: dict[str, Any], method: str, path: str, body: Any
-) -> None:
-    callers = [
-        member(chatbot, added=True),
-        member(chatbot, role=Role.SUPER_ADMIN),
-        api,
-    ]
-    for each in callers:
-        if method == "DELETE":
-            api.post(f"/v1/chatbots/chatbot/{chatbot.pk}/lead-settings", {})
-        answer = each.call(method, path.format(**ids), body)
-        assert answer.status_code == 200, answer.json()
-        assert (answer.json()["statusCode"], answer.json()["success"]) == (200, True)
-
-
-@pytest.mark.proves("Authentication/6", "HTTP statuses/403", "Codes/CHATBOT_FETCH_FORBIDDEN")
-@every_operation
-def test_other_callers_have_no_access(
-    chatbot: Chatbot, ids: dict[str, Any], stranger: Api, method: str, path: str, body: Any
-) -> None:
-    elsewhere = member(chatbot)
-    only_added = ChatbotMemberFactory(chatbot=chatbot)  # a former member of the account
-    for each in (
-        stranger,
-        elsewhere,
-        member(chatbot, permissions=[CHATBOT_VIEW]),
-        caller(only_added.user),
-    ):
-        answer = each.call(method, path.format(**ids), body)
-        assert answer.status_code == 403
-        assert answer.json() == {
-            "success": False,
-            "message": "no permission to access the chatbot",
-            "code": "CHATBOT_FETCH_FORBIDDEN",
-        }
-    answer = Api(None).call(method, path.format(**ids), body)
-    assert (answer.status_code, answer.json()["code"]) == (401, "API_KEY_NOT_VALID")
-
-
 @pytest.mark.proves("HTTP statuses/404", "Codes/CHATBOT_NOT_FOUND")
 @every_operation
 @pytest.mark.parametrize("chatbot_id", ["0190a000-0000-7000-8000-000000000000", "nonsense", "1"])
@@ -139,18 +86,6 @@ def test_a_body_must_be_an_object(
     for raw in (b"[]", b"5", b'"x"', b"null", b"{"):
         answer = api.call(method, path.format(**ids), raw)
         assert (answer.status_code, answer.json()["code"]) == (400, "REQUEST_VALIDATION_FAILED")
-
-
-@pytest.mark.proves("HTTP statuses/405")
-@every_operation
-def test_another_method_is_a_405(
-    api: Api, ids: dict[str, Any], method: str, path: str, body: Any
-) -> None:
-    allowed = {each for each, there, _ in OPERATIONS if there == path}
-    for other in {"GET", "POST", "PUT", "PATCH", "DELETE"} - allowed:
-        answer = api.call(other, path.format(**ids), {} if other != "GET" else None)
-        assert answer.status_code == 405
-        assert set(answer["Allow"].split(", ")) - {"HEAD"} == allowed
 
 
 @pytest.mark.parametrize(("kind", "bad", "good"), BELOW)
