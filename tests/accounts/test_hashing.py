@@ -5,23 +5,19 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-import requests
 from django.contrib.auth import hashers
 from django.db import connection, connections
 from django.test import Client
 from django.urls import reverse
 
 from accounts import hashing, sign_in
-from tests.conftest import Api
 from tests.factories.accounts import UserFactory
 from tests.patience import PATIENCE
-from tests.servers.processes import Web, wait_until
+from tests.servers.processes import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LOGIN = reverse("admin:login")
 MANY = 20
-FLOOD = 150
-WAIT_FOR_A_CONNECTION = 15.0  # seconds after which the service responds with 503 in production
 
 
 class Hashes:
@@ -80,35 +76,3 @@ def test_a_password_hashed_by_djangos_own_hasher_still_works() -> None:
     user.save()
     assert user.check_password("right-password-1")
     assert not user.check_password("wrong")
-
-
-@pytest.mark.slow
-def test_api_calls_succeed_during_a_flood_of_sign_ins(api: Api) -> None:
-    seconds: list[float] = []
-    with (
-        Web(WEB_WORKERS="1", TRUSTED_PROXIES="127.0.0.1") as web,
-        ThreadPoolExecutor(FLOOD) as threads,
-    ):
-
-        def sign_in_from(number: int) -> requests.Response:
-            form = {"username": f"no{number}@example.com", "password": "wrong"}
-            form["csrfmiddlewaretoken"] = token = "a" * 32
-            # Each sign-in uses a different IP address, because attempts are limited per address
-            own = {"X-Forwarded-For": f"192.0.2.{number}"}
-            cookies = {"csrftoken": token}
-            return requests.post(
-                web.address + LOGIN, form, headers=own, cookies=cookies, timeout=PATIENCE
-            )
-
-        begun = [threads.submit(sign_in_from, number) for number in range(FLOOD)]
-        while not all(each.done() for each in begun) or not seconds:
-            known = {"Authorization": f"Bearer {api.key}"}
-            answer = requests.get(f"{web.address}/api/v1/chatbots", headers=known, timeout=PATIENCE)
-            assert answer.status_code == 200
-            seconds.append(answer.elapsed.total_seconds())
-        pages = [each.result().text for each in begun]
-    busy = sum("Too many people are signing in" in page for page in pages)
-    tried = sum("Please enter the correct" in page for page in pages)
-    assert tried >= sign_in.MOST_WAITING
-    assert busy + tried == FLOOD
-    assert max(seconds) < WAIT_FOR_A_CONNECTION

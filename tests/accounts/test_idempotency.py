@@ -11,7 +11,6 @@ from django.utils import timezone
 
 from accounts import idempotency
 from accounts.models import Plan, StoredAnswer, Usage
-from accounts.permissions import Role
 from chatbots.models import Chatbot, ChatbotMember, GeneralSettings, Instruction, LlmModel
 from conversations.models import Message, OwedReply, Thread
 from tests.accounts.posts import INSTRUCTION, instructions, path_of
@@ -72,12 +71,6 @@ def test_a_key_that_is_empty_too_long_or_not_visible_ascii_is_rejected(
     assert not Instruction.objects.exists()
 
 
-@pytest.mark.parametrize("key", ["!", "~", "x" * 255])
-def test_any_visible_ascii_is_a_valid_key(api: Api, chatbot: Chatbot, key: str) -> None:
-    answer = api.post(instructions(chatbot), INSTRUCTION, Idempotency_Key=key)
-    assert answer.status_code == 200
-
-
 def test_a_key_is_scoped_to_its_caller_and_route(api: Api, chatbot: Chatbot) -> None:
     """All API keys of a user count as one caller."""
     path, other = instructions(chatbot), f"{instructions(chatbot)}/select-instruction"
@@ -87,24 +80,6 @@ def test_a_key_is_scoped_to_its_caller_and_route(api: Api, chatbot: Chatbot) -> 
     assert Instruction.objects.count() == 1
     assert api.post(other, INSTRUCTION, Idempotency_Key="one").status_code == 200
     assert StoredAnswer.objects.count() == 2
-
-
-def test_a_used_key_gives_no_access_to_another_caller(
-    api: Api, stranger: Api, chatbot: Chatbot
-) -> None:
-    path = instructions(chatbot)
-    api.post(path, INSTRUCTION, Idempotency_Key="one")
-    assert stranger.post(path, INSTRUCTION, Idempotency_Key="one").status_code == 403
-    assert Api("garbage").post(path, INSTRUCTION, Idempotency_Key="one").status_code == 401
-
-
-def test_two_permitted_callers_with_the_same_key_each_get_their_own_response(
-    api: Api, chatbot: Chatbot
-) -> None:
-    path, other = instructions(chatbot), member(chatbot, role=Role.SUPER_ADMIN)
-    answers = [each.post(path, INSTRUCTION, Idempotency_Key="one").json() for each in (api, other)]
-    assert answers[0]["data"]["id"] != answers[1]["data"]["id"]
-    assert Instruction.objects.count() == 2
 
 
 def test_a_stored_response_is_not_returned_to_a_caller_who_has_lost_access(
@@ -148,16 +123,6 @@ def test_other_methods_ignore_the_header(api: Api, thread: Thread) -> None:
     assert escalated == [True, False]
     again = [api.post(path, Idempotency_Key="one").json() for _ in range(2)]
     assert again[0] == again[1]
-
-
-def test_an_oversized_body_is_refused_even_if_the_operation_reads_no_body(
-    api: Api, thread: Thread
-) -> None:
-    path, body = path_of(thread).replace("/message", "/escalate"), {"a": "x" * 1024 * 1024}
-    for _ in range(2):
-        assert api.post(path, body, Idempotency_Key="one").status_code == 400
-    thread.refresh_from_db()
-    assert not thread.escalated
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,9 @@ from io import BufferedIOBase
 from typing import Any, NoReturn
 
 import pytest
-from django.core.mail import EmailMessage
 from django.core.mail.backends.base import BaseEmailBackend
-from django.db import connection, connections
+from django.db import connections
 from django.db.models import F
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts import mail_queue
@@ -24,7 +22,6 @@ from config.database.ids import new_id
 from tests.factories.accounts import AccountFactory
 from tests.patience import PATIENCE
 from tests.servers.mail import MailServer
-from tests.statements import READ_IN_ORDER
 
 pytestmark = pytest.mark.django_db
 BUSY, HANGS_UP, NEVER = b"451 try later\r\n", b"", b"550 no\r\n"
@@ -87,13 +84,6 @@ def test_a_rejected_email_is_retried_with_growing_delays_and_then_fails(
     assert not server.answers, "each attempt reaches the server"
 
 
-def test_an_unreachable_server_does_not_lose_an_email(settings: Any, mail: Mail) -> None:
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
-    send_all()
-    assert (stored(mail).state, mail.tries) == ("RETRYING", 1)
-
-
 @pytest.mark.parametrize("column", ["subject", "to"])
 @pytest.mark.parametrize("separator", HEADER_BREAKS, ids=ascii)
 def test_an_email_that_cannot_be_built_fails_immediately(
@@ -104,15 +94,6 @@ def test_an_email_that_cannot_be_built_fails_immediately(
     Mail.objects.update(**{column: text})
     send_all()
     assert (stored(mail).state, mail.tries, mail.due_at) == ("FAILED", 1, None)
-    assert not server.mails
-
-
-def test_an_email_with_text_that_cannot_be_encoded_fails_immediately(
-    server: MailServer, mail: Mail
-) -> None:
-    Mail.objects.update(to="a" * 70 + "é@example.com")
-    send_all()
-    assert stored(mail).state == "FAILED"
     assert not server.mails
 
 
@@ -163,22 +144,6 @@ def test_accounts_are_served_in_turn(mail: Mail, limits: Iterable[int]) -> None:
     assert sorted(map(str, accounts)) == sorted(map(str, [*[flood] * 3, *others]))
 
 
-def test_the_next_email_is_found_through_an_index(mail: Mail) -> None:
-    with CaptureQueriesContext(connection) as asked:
-        mail_queue.claim(1)
-    reading = [query["sql"] for query in asked if "ORDER BY" in query["sql"]]
-    assert any('"account_id" >' in sql for sql in reading)
-    with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":  # make the plan independent of statistics
-            cursor.execute(READ_IN_ORDER)
-        explain = "EXPLAIN " if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN "
-        for sql in reading:
-            cursor.execute(explain + sql)
-            plan = str(cursor.fetchall())
-            assert "mail_due_by_account" in plan
-            assert "Sort" not in plan and "B-TREE FOR ORDER BY" not in plan
-
-
 def test_old_finished_emails_are_deleted(mail: Mail, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "BATCH", 2)
     old = timezone.now() - timedelta(days=31)
@@ -194,14 +159,6 @@ def test_old_finished_emails_are_deleted(mail: Mail, monkeypatch: pytest.MonkeyP
     prune_mails(str(new_id()))
     left = sorted(Mail.objects.values_list("state", flat=True))
     assert left == ["PENDING", "RETRYING", "SENT"]
-
-
-def test_a_claim_never_exceeds_the_limit_of_emails_in_progress(mail: Mail) -> None:
-    for _ in range(5):
-        mail.pk = new_id()
-        mail.save(force_insert=True)
-    assert len(mail_queue.claim(3)) == 3
-    assert mail_queue.claim(3) == []
 
 
 def test_a_released_or_expired_claim_is_claimed_again(mail: Mail) -> None:
@@ -279,14 +236,4 @@ def test_a_shortage_of_resources_does_not_count_as_a_try(
 ) -> None:
     settings.EMAIL_BACKEND = f"{__name__}.Short"
     monkeypatch.setattr(Short, "error", error, raising=False)
-    check_not_tried(mail)
-
-
-def test_an_email_that_cannot_be_built_for_lack_of_memory_does_not_fail(
-    monkeypatch: pytest.MonkeyPatch, mail: Mail
-) -> None:
-    def fail(_: EmailMessage) -> NoReturn:
-        raise MemoryError
-
-    monkeypatch.setattr(EmailMessage, "message", fail)
     check_not_tried(mail)

@@ -4,7 +4,6 @@ It reports no gaps in intact data, and exactly the expected kind of gap for each
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -25,7 +24,6 @@ from tests.servers.receiver import Receiver
 from tests.webhooks.engine import steps
 from webhooks.engine import attempt, schedule
 from webhooks.models import Attempt, Delivery, Endpoint
-from webhooks.services import retention
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -133,39 +131,10 @@ def test_no_gap_is_found_in_sound_data(exchanged: list[dict[str, Any]]) -> None:
     assert found() == {}
 
 
-def test_repeated_numbers_that_add_up_like_others_are_found(exchanged: Any) -> None:
-    """Three attempts that all have the number 1 are not mistaken for attempts 1 and 2.
-
-    The ledger check adds up 2 ** number over a delivery's attempts. The sum is 6 in both cases.
-    """
-    first().update(attempts_count=2, state="RETRYING", due_at=timezone.now())
-    attempts().update(status="FAILED", response_code=503)
-    copied = attempts().get()
-    for _ in range(2):
-        copied.pk = new_id()
-        copied.save(force_insert=True)
-    assert found() == {"attempts_misnumbered": 1}
-
-
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_damage_is_reported(exchanged: list[dict[str, Any]], kind: str) -> None:
     DAMAGE[kind]()
     assert found() == {kind: 1}
-
-
-@pytest.mark.parametrize("kind", DAMAGE)
-def test_damage_is_found_in_spans_of_one_row(
-    exchanged: list[dict[str, Any]], kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ledger, "TABLES", [replace(one, size=1) for one in ledger.TABLES])
-    DAMAGE[kind]()
-    assert found() == {kind: 1}
-
-
-@pytest.mark.parametrize("column", ["positive_count", "negative_count", "last_position"])
-def test_each_counter_of_a_thread_is_compared(exchanged: list[dict[str, Any]], column: str) -> None:
-    Thread.objects.update(**{column: F(column) + 1})
-    assert found() == {"thread_counts": 1}
 
 
 def change_since() -> None:
@@ -211,21 +180,6 @@ def test_a_missing_delivery_that_may_never_have_been_due_is_not_a_gap(
     lose_delivery()
     change()
     assert "message_without_delivery" not in found()
-
-
-def test_a_delivery_that_pruning_kept_does_not_mark_the_beginning_of_the_log(
-    exchanged: list[dict[str, Any]], endpoint: Endpoint
-) -> None:
-    waiting = DeliveryFactory(chatbot=endpoint.chatbot, event="NEW_LEAD").pk
-    old = timezone.now() - timedelta(days=3)
-    for model in (Account, Endpoint, Delivery):
-        model.objects.update(created_at=old - timedelta(hours=1), updated_at=old)
-    Message.objects.update(created_at=old + timedelta(hours=1))
-    assert list(retention.prune(timezone.now() - timedelta(days=2))) == [4]
-    assert found() == {}
-    steps.run()
-    assert Delivery.objects.get(due_at=None).pk == waiting
-    assert found() == {}
 
 
 @pytest.mark.parametrize(("delays", "state"), [((600.0,), "RETRYING"), ((), "FAILED")])

@@ -8,7 +8,6 @@ import pytest
 from django.utils import timezone
 
 from config.models import PeriodicWork
-from config.runtime import time_budget
 from conversations import ledger, tasks
 from conversations.models import LedgerCheck, Thread
 from tests.factories.conversations import MessageFactory
@@ -50,22 +49,3 @@ def test_a_check_that_has_to_stop_resumes_where_it_stopped(threads: list[Thread]
         goes += 1
     assert goes > 4
     assert LedgerCheck.objects.get().gaps["thread_counts"] == 4
-
-
-def test_the_next_check_begins_at_the_start(threads: list[Thread]) -> None:
-    for _ in range(2):
-        assert ledger.resume(lambda: False)
-        assert LedgerCheck.objects.get().gaps["thread_counts"] == 4
-
-
-def test_a_long_check_is_continued_after_a_minute(
-    threads: list[Thread], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    PeriodicWork.objects.add([tasks.CHECK_LEDGER])
-    [(_, claim)] = PeriodicWork.objects.claim()
-    monkeypatch.setattr(time_budget, "ONE_GO", 0.0)
-    began = timezone.now()
-    tasks.check_ledger(claim)
-    work = PeriodicWork.objects.get(name=tasks.CHECK_LEDGER)
-    assert timedelta(minutes=1) <= work.due_at - began < timedelta(minutes=2)
-    assert LedgerCheck.objects.get().finished_at is None

@@ -7,8 +7,7 @@ import pytest
 
 from config.settings import WEBHOOK_RETRY_DELAYS, WEBHOOK_TIMEOUT
 from tests.house.source import ROOT
-from webhooks import document, signing
-from webhooks.payloads import NewLead
+from webhooks import document
 
 RECEIVERS = (ROOT / "docs" / "webhooks.md").read_text()
 ENGINE = (ROOT / "docs" / "delivery.md").read_text()
@@ -28,12 +27,6 @@ def test_the_timeout_and_the_delays_are_those_in_force(
 ) -> None:
     settings.WEBHOOK_TIMEOUT, settings.WEBHOOK_RETRY_DELAYS = timeout, delays
     assert document.retries() == f"Accepted. With any other status, or none within {words}"
-
-
-def test_every_header_except_the_content_type_is_described() -> None:
-    schemas = dict(document.parts(NewLead))
-    described = [one["name"] for one in document.operation(NewLead, schemas)["parameters"]]
-    assert described == [name for name in signing.headers(b"", "") if name != "Content-Type"]
 
 
 def test_webhooks_md_and_delivery_md_state_the_default_timeout_and_delays() -> None:

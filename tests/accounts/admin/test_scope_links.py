@@ -46,27 +46,3 @@ def test_every_link_leads_to_a_page_that_the_person_may_open(
     }
     assert len(sources) > 30
     assert [found for found in sources.items() if not opens(client, found[0])] == []
-
-
-def test_the_account_is_linked_only_for_people_who_may_open_its_page(default_model: Any) -> None:
-    tenant = Tenant("mine")
-    account = reverse("admin:accounts_account_change", args=[tenant.account.pk])
-    chatbot = reverse("admin:chatbots_chatbot_change", args=[tenant.chatbot.pk])
-    for user, group, linked in (
-        (tenant.owner, ACCOUNT_ADMINS, True),
-        (tenant.member, ACCOUNT_ADMINS, False),
-        (tenant.member, AGENTS, False),
-    ):
-        user.groups.clear()
-        page = signed_in(staff(user, group)).get(chatbot).text
-        assert (account in links(page)) is linked
-        assert "mine account" in page
-
-
-def test_the_plan_of_an_account_is_not_linked_for_its_owner(default_model: Any) -> None:
-    tenant = Tenant("mine")
-    account = reverse("admin:accounts_account_change", args=[tenant.account.pk])
-    page = signed_in(staff(tenant.owner, ACCOUNT_ADMINS)).get(account).text
-    plan = tenant.account.plan
-    assert reverse("admin:accounts_plan_change", args=[plan.pk]) not in links(page)
-    assert plan.name in page

@@ -4,7 +4,6 @@ import pytest
 
 from accounts.models import Account, User
 from tests.commands import check_help, check_rejection, record
-from tests.factories.accounts import UserFactory
 
 pytestmark = pytest.mark.django_db
 WORDS = ("create_account", "Acme", "--plan", "scale", "--owner")
@@ -64,14 +63,3 @@ def test_it_creates_an_account_with_its_owner() -> None:
     }
     assert account.webhooks_enabled
     assert not account.owner.has_usable_password()
-
-
-def test_a_deactivated_person_does_not_become_an_owner() -> None:
-    UserFactory(email="former@example.com", is_active=False)
-    check_rejection(*WORDS, "Former@example.com", message="former@example.com is deactivated")
-    assert not Account.objects.exists()
-
-
-def test_it_finds_a_known_owner_in_any_letter_case() -> None:
-    known = UserFactory(email="Known@Example.com")
-    assert record(*WORDS, "known@example.COM")["ownerId"] == str(known.pk)

@@ -35,12 +35,6 @@ def test_invalid_input_is_reported_and_issues_nothing(words: list[str], message:
     assert not ApiKey.objects.exists()
 
 
-def test_a_deactivated_person_gets_no_key() -> None:
-    user = UserFactory(is_active=False)
-    check_rejection("issue_api_key", user.email, message=f"{user.email} is deactivated")
-    assert not ApiKey.objects.exists()
-
-
 def test_the_key_works_and_is_shown_only_once(chatbot: Chatbot) -> None:
     owner = chatbot.account.owner
     made = record("issue_api_key", owner.email.upper(), "--label", "shop", "--expires", "2")

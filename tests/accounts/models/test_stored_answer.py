@@ -11,10 +11,9 @@ from accounts import idempotency
 from accounts.models import StoredAnswer
 from accounts.models.stored_answer import SMALLEST
 from chatbots.models import Chatbot, Instruction
-from tests.accounts.posts import INSTRUCTION, instructions, path_of
-from tests.conftest import Api, caller
+from tests.accounts.posts import INSTRUCTION, instructions
+from tests.conftest import caller
 from tests.factories.chatbots import ChatbotFactory
-from tests.factories.conversations import ThreadFactory
 
 pytestmark = pytest.mark.proves("Threads and messages")
 
@@ -53,36 +52,6 @@ def test_an_account_keeps_its_newest_responses_up_to_a_limit(
     assert [answer.status_code for answer in again] == [200, 200]
     # The request with the key "0" ran again, because its response had been pruned
     assert Instruction.objects.filter(chatbot=chatbot).count() == 26
-
-
-def test_every_post_counts_toward_the_account_in_its_path(
-    little_room: int, chatbot: Chatbot, api: Api
-) -> None:
-    account, bot = chatbot.account_id, chatbot.pk
-    for path, body in (
-        (f"/v1/chatbots/account/{account}/create-chatbot", {"name": "a", "description": "b"}),
-        (f"/v1/chatbots/chatbot/{bot}/conversation-starters", {"text": "Hi"}),
-        (f"/v1/chatting/{bot}/threads", {}),
-        (path_of(ThreadFactory(chatbot=chatbot)), {"content": "Hi"}),
-    ):
-        assert api.post(path, body, Idempotency_Key="one").status_code == 200
-    assert StoredAnswer.objects.filter(account=account).count() == 4
-
-
-def test_pruning_never_deletes_an_unanswered_request(little_room: int, chatbot: Chatbot) -> None:
-    owner, account = chatbot.account.owner_id, chatbot.account_id
-
-    def begin(key: str) -> idempotency.Claim:
-        claim = idempotency.begin(owner, account_id=account, route="POST /x", key=key, body=b"")
-        assert isinstance(claim, idempotency.Claim)
-        return claim
-
-    halted = begin("halted")
-    for number in range(5):
-        idempotency.keep(begin(str(number)), 200, b"x" * little_room)
-        end_claims()
-    assert begin("halted").row == halted.row
-    assert StoredAnswer.objects.exclude(status=None).count() == 1
 
 
 def test_a_response_that_another_request_waits_for_survives_concurrent_pruning(

@@ -1,41 +1,13 @@
 """The tabs on a chatbot's page."""
 
-import re
-
 import pytest
-from django.test import Client
 from django.urls import reverse
 
-from accounts.models import User
-from accounts.permissions import Role
 from chatbots.models import Chatbot, ChatbotMember
 from tests.factories.accounts import MembershipFactory
 from tests.factories.chatbots import ChatbotMemberFactory
 from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff
 from tests.pages import fields_of
-
-PEOPLE = re.compile(r'name="memberships-__prefix__-user".*?</select>', re.DOTALL)
-
-
-def offered(client: Client, chatbot: Chatbot) -> set[str]:
-    """Return the email addresses of the people that the page offers as members."""
-    page = client.get(reverse("admin:chatbots_chatbot_change", args=[chatbot.pk])).text
-    found = PEOPLE.search(page)
-    assert found
-    return set(User.objects.values_list("email", flat=True)) & set(
-        re.findall(r">\s*([^<\s]+@[^<\s]+)\s*<", found[0])
-    )
-
-
-def test_only_people_who_can_be_added_are_offered_as_members(
-    client: Client, chatbot: Chatbot
-) -> None:
-    account = chatbot.account
-    free = MembershipFactory(account=account).user
-    MembershipFactory(account=account, role=Role.SUPER_ADMIN)
-    added = MembershipFactory(account=account).user
-    ChatbotMemberFactory(chatbot=chatbot, user=added)
-    assert offered(client, chatbot) == {free.email}
 
 
 @pytest.mark.parametrize(("role", "allowed"), [("SUPER_ADMIN", True), ("MEMBER", False)])

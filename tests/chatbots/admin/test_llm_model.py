@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError, connection, transaction
-from django.db.models import ProtectedError
+from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -87,32 +86,6 @@ def test_a_model_in_use_is_kept_and_the_page_gives_the_reason(
     assert LlmModel.objects.filter(pk=model.pk).exists()
     referring = [query["sql"] for query in asked if "llm_model_id" in query["sql"]]
     assert all("LIMIT 1" in statement for statement in referring), "one row is enough"
-
-
-@pytest.mark.parametrize(("make", "reason"), KEPT)
-def test_code_cannot_delete_a_model_in_use_either(chatbot: Chatbot, make: Any, reason: str) -> None:
-    model = make(chatbot)
-    with pytest.raises(ProtectedError, match=reason):
-        model.delete()
-    if not model.is_default:
-        with transaction.atomic():
-            LlmModel.objects.filter(pk=model.pk).delete()
-            with pytest.raises(IntegrityError):
-                connection.check_constraints()
-            transaction.set_rollback(True)
-
-
-def test_an_unused_model_is_deleted(client: Client) -> None:
-    model = LlmModelFactory()
-    client.post(reverse("admin:chatbots_llmmodel_delete", args=[model.pk]), {"post": "yes"})
-    assert not LlmModel.objects.filter(pk=model.pk).exists()
-
-
-def test_the_list_action_cannot_delete_models(client: Client, chatbot: Chatbot) -> None:
-    model = used_by_messages(chatbot)
-    chosen = {"action": "delete_selected", "_selected_action": [str(model.pk)], "post": "yes"}
-    client.post(reverse("admin:chatbots_llmmodel_changelist"), chosen)
-    assert LlmModel.objects.filter(pk=model.pk).exists()
 
 
 @pytest.mark.parametrize(

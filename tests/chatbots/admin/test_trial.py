@@ -15,7 +15,7 @@ from conversations.models import Message, Thread
 from tests.factories.chatbots import ChatbotFactory, InstructionFactory, PersonaFactory
 from tests.factories.staff import AGENTS, signed_in, staff, superuser
 from tests.pages import fields_of
-from tests.servers.model import ModelServer, failing, saying
+from tests.servers.model import ModelServer
 from webhooks.models import Delivery
 
 
@@ -53,14 +53,6 @@ def test_the_bot_answers_with_its_saved_settings(
     ]
 
 
-def test_the_temperature_is_shown_as_sent(client: Client, address: str, model: ModelServer) -> None:
-    LlmModel.objects.filter(title="Real").update(sends_temperature=False)
-    text = client.post(address, {"question": "Hi"}).content.decode()
-    assert "temperature" not in model.questions[0]
-    assert "Real, " in text
-    assert "temperature" not in text
-
-
 def test_the_page_carries_the_conversation_and_stores_nothing(
     client: Client, address: str, model: ModelServer
 ) -> None:
@@ -73,17 +65,6 @@ def test_the_page_carries_the_conversation_and_stores_nothing(
     assert len(json.loads(fields_of(page)["said"])) == 6
     for kind in (Thread, Message, Delivery, Usage):
         assert not kind.objects.exists()
-
-
-def test_only_the_beginning_of_a_very_long_system_message_is_shown(
-    client: Client, chatbot: Chatbot, address: str
-) -> None:
-    for title in ("one", "two", "three"):
-        PersonaFactory(chatbot=chatbot, title=title, instructions=f"{title} {'x' * 60_000}")
-    page = client.post(address, {"question": "Hi"}).content.decode()
-    assert "characters, more than many models accept" in page
-    assert "two x" in page
-    assert "three x" not in page
 
 
 def test_a_failure_shows_the_reason_and_the_fallback(
@@ -99,39 +80,10 @@ def test_a_failure_shows_the_reason_and_the_fallback(
     assert "no model is marked as the default" in text
 
 
-def test_a_fallback_is_not_sent_to_the_model_later(
-    client: Client, address: str, model: ModelServer
-) -> None:
-    model.say(failing(401, {"code": "invalid_api_key"}))
-    page = client.post(address, {"question": "one"})
-    assert "&lt;b&gt;Later&lt;/b&gt;" in page.content.decode()
-    model.say(saying("well again"))
-    page = client.post(address, fields_of(page) | {"question": "two"})
-    assert "well again" in page.content.decode()
-    assert [each["content"] for each in model.questions[-1]["messages"]] == [
-        "A shop.",
-        "one",
-        "two",
-    ]
-
-
 @pytest.mark.parametrize("said", ["{", "[1]", "null", '[["user"]]', '{"a": 1}', "[[[], {}]]"])
 def test_a_tampered_conversation_starts_over(client: Client, address: str, said: str) -> None:
     page = client.post(address, {"question": "Hi", "said": said})
     assert "You said: Hi" in page.content.decode()
-
-
-def test_a_question_has_the_line_breaks_of_the_api(
-    client: Client, address: str, model: ModelServer
-) -> None:
-    client.post(address, {"question": "one\r\ntwo"})
-    assert model.questions[0]["messages"][-1]["content"] == "one\ntwo"
-
-
-def test_an_empty_question_is_not_asked(client: Client, address: str, model: ModelServer) -> None:
-    assert "This field is required" in client.post(address, {"question": " "}).content.decode()
-    assert "Write a message" in client.get(address).content.decode()
-    assert not model.questions
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from accounts.permissions import Action
 from chatbots.models import Chatbot
 from tests.factories.accounts import MembershipFactory, UserFactory
 from tests.factories.chatbots import ChatbotFactory, ChatbotMemberFactory
-from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff, superuser
+from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff
 
 ADDRESS = reverse("admin:chatbots_chatbot_why")
 
@@ -53,40 +53,6 @@ def test_the_answer_is_that_of_the_permission_table(
     assert need in text
     assert f"In {chatbot.account}, {user.email} holds {role}." in text
     assert f"was {'' if added else 'not '}added to {chatbot}." in text
-
-
-@pytest.mark.parametrize("left", [False, True])
-def test_being_added_counts_only_for_members(
-    client: Client, chatbot: Chatbot, *, left: bool
-) -> None:
-    member = MembershipFactory(account=chatbot.account, role="MEMBER")
-    ChatbotMemberFactory(chatbot=chatbot, user=member.user)
-    if left:
-        member.delete()
-    text = asked(client, chatbot, member.user.email, Action.USE_CHATBOT)
-    assert f"{member.user.email} {'may not' if left else 'may'} use the chatbot" in text
-    assert ("which has no effect without membership in the account" in text) == left
-    may = Chatbot.objects.open_to(member.user.pk).filter(pk=chatbot.pk).exists()
-    assert may == (not left), "the page answers as the API does"
-
-
-def test_an_inactive_person_may_do_nothing(client: Client, chatbot: Chatbot) -> None:
-    user = MembershipFactory(account=chatbot.account, role="SUPER_ADMIN").user
-    user.is_active = False
-    user.save()
-    text = asked(client, chatbot, user.email, Action.USE_CHATBOT)
-    assert f"{user.email} may not use the chatbot" in text
-    assert "is not active" in text
-
-
-def test_the_groups_are_shown_to_people_who_may_see_them(client: Client, chatbot: Chatbot) -> None:
-    user = MembershipFactory(account=chatbot.account).user
-    assert "may use the admin” is off" in asked(client, chatbot, user.email, Action.ERASE)
-    staff(user, AGENTS)
-    assert "on their groups: Agents." in asked(client, chatbot, user.email, Action.ERASE)
-    MembershipFactory(user=user)  # the user is now also a member of another account
-    assert "Agents" not in asked(client, chatbot, user.email, Action.ERASE)
-    assert "Agents" in asked(signed_in(superuser()), chatbot, user.email, Action.ERASE)
 
 
 def test_people_and_chatbots_of_other_accounts_look_like_missing_ones(

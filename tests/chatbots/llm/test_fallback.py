@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -86,16 +85,6 @@ def test_the_next_model_answers_within_the_same_deadline(
     assert len(first.arrivals) == 1, "the failed model is not retried"
 
 
-@pytest.mark.slow
-def test_the_next_model_has_the_time_that_the_first_leaves(
-    model: LlmModel, first: ModelServer, second: ModelServer, settings: Any
-) -> None:
-    settings.LLM_TIMEOUT = 4.0
-    first.say(saying("late", delay=10.0))
-    second.say(saying("slow, but in time", delay=1.0))
-    assert reply(model).content == "slow, but in time"
-
-
 def test_the_next_model_is_not_asked_while_the_first_answers(
     model: LlmModel, second: ModelServer
 ) -> None:
@@ -143,13 +132,6 @@ def test_a_model_that_fails_repeatedly_is_skipped_and_then_tried_once(
     assert (model.failures_in_a_row, model.skipped_until) == (0, None)
 
 
-def test_a_success_resets_the_count_of_failures(model: LlmModel, first: ModelServer) -> None:
-    broken, well = answer(500), saying("well")
-    first.say(broken, broken, well, broken, broken, well)
-    said = [reply(model).content for _ in range(6)]
-    assert said == ["second", "second", "well"] * 2
-
-
 def test_the_last_model_is_always_asked(model: LlmModel, second: ModelServer) -> None:
     LlmModel.objects.update(
         failures_in_a_row=SKIPPED_AFTER, skipped_until=timezone.now() + timedelta(hours=1)
@@ -170,22 +152,3 @@ def test_a_loop_of_models_is_rejected_and_harmless(length: int) -> None:
     assert " -> ".join(map(str, [models[-1], *models])) in str(caught.value)
     models[-1].save()  # skips validation, as if two simultaneous edits had created the cycle
     assert to_ask(models[0]) == models
-
-
-@pytest.mark.django_db(transaction=True)
-def test_the_second_model_answers_while_the_first_fails_in_every_way(
-    model: LlmModel, first: ModelServer, settings: Any
-) -> None:
-    """A short version of `make soak ARGS=models`."""
-    settings.LLM_TIMEOUT = 4.0
-    chain = [model, *model.successors()]
-    first.say(*FAULTS.values(), *FAULTS.values(), *FAULTS.values())
-
-    def timed(_: int) -> tuple[str, bool]:
-        began = time.monotonic()
-        made = ask_in_turn(chain, TURNS, temperature=0.5)
-        return made.content, time.monotonic() - began < settings.LLM_TIMEOUT
-
-    with ThreadPoolExecutor(8) as pool:
-        told = list(pool.map(timed, range(3 * len(FAULTS))))
-    assert told == [("second", True)] * len(told)

@@ -1,5 +1,3 @@
-from email.utils import formatdate
-from time import time
 from typing import Any
 
 import orjson
@@ -95,9 +93,3 @@ def test_retry_after_is_a_number_of_seconds_or_a_date(
     header: str | None, wait: float | None
 ) -> None:
     assert seconds(header) == wait
-
-
-def test_a_future_date_gives_the_seconds_until_then() -> None:
-    wait = seconds(formatdate(time() + 100, usegmt=True))
-    assert wait is not None
-    assert 90 < wait <= 100

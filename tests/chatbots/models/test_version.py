@@ -1,23 +1,18 @@
 """Each change that affects prompts creates a version, which records who made the change."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
-from django.db import IntegrityError
 
 from chatbots.models import Chatbot, GeneralSettings, Instruction, LlmModel, Persona, Version
 from chatbots.models.version import VersionedRow, content_at
 from chatbots.services import general_settings
 from chatbots.services import instruction as instructions
-from chatbots.services import persona as personas
 from chatbots.services.chatbot import create_chatbot
 from config.runtime.context import Context, acting
-from tests.chatbots.conftest import at_once
 from tests.conftest import Api
 from tests.contract.operations import OPERATIONS, Operation, call, ids_of
-from tests.factories.chatbots import InstructionFactory, PersonaFactory
+from tests.factories.chatbots import InstructionFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -61,14 +56,6 @@ def test_a_change_that_does_not_affect_the_content_creates_no_version(chatbot: C
     assert (row.version, len(versions(row))) == (1, 1)
 
 
-def test_saving_an_instance_creates_a_version_too(chatbot: Chatbot) -> None:
-    row = PersonaFactory(chatbot=chatbot)
-    row.description = HARD
-    row.save(update_fields=["description"])
-    row.refresh_from_db()
-    assert (row.version, versions(row)[1][1]["description"]) == (2, HARD)
-
-
 def test_settings_and_models_have_versions(chatbot: Chatbot, default_model: LlmModel) -> None:
     general_settings.change(chatbot.pk, {"llm_model_id": default_model.pk, "description": HARD})
     row = GeneralSettings.objects.get(chatbot=chatbot)
@@ -106,25 +93,6 @@ def test_versions_outlive_their_row_but_not_their_chatbot(chatbot: Chatbot) -> N
     assert not Version.objects.filter(row_id=key).exists()
 
 
-def test_a_row_has_each_version_number_only_once(chatbot: Chatbot) -> None:
-    row = PersonaFactory(chatbot=chatbot)
-    with pytest.raises(IntegrityError):
-        Version.objects.create(kind="persona", row_id=row.pk, number=1, content={})
-
-
-@pytest.mark.django_db(transaction=True)
-def test_concurrent_changes_get_successive_numbers(chatbot: Chatbot) -> None:
-    row = PersonaFactory(chatbot=chatbot)
-    changes: list[Callable[[], Any]] = [
-        partial(personas.update, chatbot.pk, row.pk, {"instructions": f"text {n}"})
-        for n in range(8)
-    ]
-    at_once(changes)
-    row.refresh_from_db()
-    assert [number for number, _ in versions(row)] == [*range(1, 10)]
-    assert versions(row)[-1] == (9, row.content())
-
-
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 def test_every_operation_stores_a_version_of_what_it_changes(
     api: Api, chatbot: Chatbot, operation: Operation
@@ -132,15 +100,3 @@ def test_every_operation_stores_a_version_of_what_it_changes(
     ids = ids_of(chatbot)
     assert call(api, operation, ids).status_code == 200
     assert_all_kept()
-
-
-@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
-def test_saving_the_same_text_again_creates_no_version(
-    api: Api, chatbot: Chatbot, operation: Operation
-) -> None:
-    ids = ids_of(chatbot)
-    call(api, operation, ids)
-    numbers = set(Version.objects.values_list("row_id", "number"))
-    call(api, operation, ids)
-    added = set(Version.objects.values_list("row_id", "number")) - numbers
-    assert {number for _, number in added} <= {1}, "only new rows get a version"

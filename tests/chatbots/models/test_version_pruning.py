@@ -9,16 +9,11 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import connection, connections, transaction
-from django.test.utils import CaptureQueriesContext
 
-from chatbots.models import Chatbot, GeneralSettings, Instruction, LlmModel, Version, version
-from chatbots.models.version import NEWEST_KEPT, use
-from chatbots.services import general_settings
+from chatbots.models import Chatbot, Instruction, Version, version
+from chatbots.models.version import use
 from chatbots.services import instruction as instructions
-from chatbots.services import persona as personas
-from chatbots.services.version import restore
-from config.api.errors import NotFound
-from tests.factories.chatbots import InstructionFactory, PersonaFactory
+from tests.factories.chatbots import InstructionFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -74,74 +69,6 @@ def test_the_newest_versions_and_those_that_replies_used_are_kept(
             use_current(row)
     assert numbers(row) == kept
     assert numbers(other) == [1]
-
-
-@pytest.mark.usefixtures("three_kept")
-def test_versions_of_texts_are_bounded_and_those_of_models_are_not(
-    chatbot: Chatbot, default_model: LlmModel
-) -> None:
-    persona = PersonaFactory(chatbot=chatbot)
-    first = GeneralSettings.objects.get(chatbot=chatbot).version
-    for number in range(6):
-        personas.update(chatbot.pk, persona.pk, {"description": f"text {number}"})
-        general_settings.change(chatbot.pk, {"description": f"text {number}"})
-        default_model.title = f"model {number}"
-        default_model.save()
-        persona.refresh_from_db()
-        persona.title = f"persona {number}"
-        persona.save()
-    general = GeneralSettings.objects.get(chatbot=chatbot)
-    assert numbers(persona) == [11, 12, 13]
-    assert numbers(general) == [first + 4, first + 5, first + 6]
-    assert numbers(default_model) == [1, 2, 3, 4, 5, 6, 7]
-
-
-@pytest.mark.usefixtures("three_kept")
-def test_a_pruned_version_cannot_be_used_or_restored(chatbot: Chatbot) -> None:
-    row = InstructionFactory(chatbot=chatbot)
-    oldest = Version.objects.get(row_id=row.pk)
-    edit(row, "2", "3", "4")
-    assert not use([oldest.pk])
-    with pytest.raises(NotFound):
-        restore(row, 1)
-    assert restore(row, 2).version == 5
-    assert numbers(row) == [3, 4, 5]
-
-
-def test_a_change_needs_the_same_queries_with_ten_thousand_versions(chatbot: Chatbot) -> None:
-    few, many = InstructionFactory(chatbot=chatbot), InstructionFactory(chatbot=chatbot)
-    for row, count in ((few, NEWEST_KEPT + 10), (many, 10_000)):
-        Version.objects.bulk_create(
-            Version(
-                chatbot=chatbot,
-                kind="instruction",
-                row_id=row.pk,
-                number=number,
-                content={},
-                used=number % 2 == 0 or number < count - NEWEST_KEPT,
-            )
-            for number in range(2, count + 1)
-        )
-        Instruction.objects.filter(pk=row.pk).update(version=count)
-    asked = []
-    for row in (few, many):
-        with CaptureQueriesContext(connection) as captured:
-            edit(row, "one more")
-        asked.append(len(captured))
-    assert asked[0] == asked[1] <= 10
-    [pruning] = [one["sql"] for one in captured if one["sql"].startswith("DELETE")]
-    assert "version_number_unique" in plan(pruning) or "autoindex" in plan(pruning)
-    assert Version.objects.filter(row_id=many.pk).count() == 10_000
-    edit(many, "another one")  # the next version to prune has been used by a reply, so it is kept
-    assert Version.objects.filter(row_id=many.pk).count() == 10_001
-
-
-def plan(sql: str) -> str:
-    """Return the database's plan for a statement."""
-    explain = "EXPLAIN " if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN "
-    with connection.cursor() as cursor:
-        cursor.execute(explain + sql)
-        return "\n".join(str(row[-1]) for row in cursor.fetchall())
 
 
 ENDS = [

@@ -40,18 +40,6 @@ def test_concurrent_selections_leave_exactly_one_instruction_active(
     assert active(chatbot) == 1
 
 
-def test_concurrent_selections_of_a_new_title_create_one_instruction(
-    api: Api, here: str, chatbot: Chatbot
-) -> None:
-    body = {"title": "new", "instruction": "x"}
-    answers = at_once([partial(api.post, f"{here}/instructions/select-instruction", body)] * 8)
-    assert {answer.status_code for answer in answers} == {200}
-    assert len({answer.json()["data"]["id"] for answer in answers}) == 1
-    assert Instruction.objects.filter(chatbot=chatbot).count() == 1
-    created = [answer for answer in answers if "created" in answer.json()["message"]]
-    assert len(created) == 1
-
-
 def test_an_instruction_is_activated_only_in_its_own_chatbot(chatbot: Chatbot) -> None:
     elsewhere = InstructionFactory()
     with pytest.raises(NotFound):

@@ -1,14 +1,12 @@
 """In a long filter, a person can reach any row by searching."""
 
-import re
-
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from chatbots.models import Chatbot, ChatbotMember
 from tests.choices import copies, search, select, texts
-from tests.factories.accounts import MembershipFactory, PlanFactory
+from tests.factories.accounts import MembershipFactory
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff, superuser
 
@@ -40,19 +38,6 @@ def test_a_long_filter_is_searchable(client: Client, chatbot: Chatbot, address: 
     assert "unfold-filter-autocomplete" in tag
     assert str(bots[-1].pk) not in options
     assert 'data-field-name="chatbot"' in tag
-
-
-def test_accounts_and_plans_are_found_beyond_those_offered(
-    client: Client, chatbot: Chatbot
-) -> None:
-    account, plan = copies(chatbot.account)[-1], copies(PlanFactory(name="First"))[-1]
-    for address in (LOG, INBOX, LEADS):
-        tag, options = select(client, address, "account")
-        assert "data-ajax--url" in tag
-        assert str(account.pk) not in options
-        field = ".".join(re.findall(r'data-(?:app-label|model-name|field-name)="(\w+)"', tag))
-        assert texts(client, field, "zz1200") == [account.name]
-    assert texts(client, "accounts.account.plan", "zz1200") == [plan.name]
 
 
 def test_a_filter_offers_and_finds_only_the_persons_rows(chatbot: Chatbot) -> None:

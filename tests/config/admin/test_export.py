@@ -14,9 +14,8 @@ from django.urls import reverse
 
 from chatbots.models import Chatbot
 from config.admin import export
-from tests.factories.chatbots import ChatbotFactory
 from tests.factories.conversations import LeadFactory, ThreadFactory
-from tests.factories.staff import AGENTS, signed_in, staff, superuser
+from tests.factories.staff import AGENTS, signed_in, staff
 from tests.factories.webhooks import DeliveryFactory
 from webhooks.models import Delivery
 
@@ -48,39 +47,6 @@ def test_no_cell_of_a_csv_file_is_a_formula_and_json_is_exact(
     assert record["name"] == name
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "x;=1+1;",
-        "x;-1",
-        "x;+1",
-        "x;@a",
-        'x;"=1+1&"',
-        'x;""=1',
-        "x\n=1",
-        "x\r\n=1",
-        "x\t=1",
-        ";=1;=2",
-    ],
-)
-def test_no_cell_is_a_formula_if_the_list_separator_is_a_semicolon_or_a_tab(
-    client: Client, chatbot: Chatbot, name: str
-) -> None:
-    LeadFactory(thread=ThreadFactory(chatbot=chatbot), name=name)
-    answer = client.get(reverse("admin:conversations_lead_export", args=["csv"]))
-    text = b"".join(answer.streaming_content).decode("utf-8-sig")
-    for separator in (";", "\t"):
-        for row in csv.reader(StringIO(text, newline=""), delimiter=separator):
-            assert not [cell for cell in row if cell.lstrip('"').startswith(("=", "+", "-", "@"))]
-
-
-@pytest.mark.parametrize("name", ["a; b", "a=b;c", "a - b", "a\nb"])
-def test_a_harmless_separator_is_kept(client: Client, chatbot: Chatbot, name: str) -> None:
-    LeadFactory(thread=ThreadFactory(chatbot=chatbot), name=name)
-    names, row = exported(client, "conversations_lead", "csv")
-    assert row[names.index("name")] == name
-
-
 @pytest.mark.parametrize("kind", ["csv", "json"])
 @pytest.mark.parametrize("count", [0, 1, 4, 5, 9])
 def test_an_export_holds_every_row_once_whatever_the_size_of_its_chunks(
@@ -108,15 +74,6 @@ def test_an_export_has_the_filters_and_the_scope_of_its_list(
     assert record["createdAt"].endswith("Z")
     address = reverse("admin:webhooks_delivery_export", args=["csv"])
     assert client.get(f"{address}?chatbot__account__owner__password__regex=x").status_code == 400
-
-
-def test_the_page_counts_the_rows_that_the_file_will_have(client: Client, chatbot: Chatbot) -> None:
-    for bot in (chatbot, ChatbotFactory(account=chatbot.account), ChatbotFactory()):
-        LeadFactory(thread=ThreadFactory(chatbot=bot))
-    page = reverse("admin:conversations_lead_export_page")
-    for query, count in (("", 2), (f"?chatbot={chatbot.pk}", 1)):
-        assert f"<b>{count}</b> now" in client.get(f"{page}{query}").text
-        assert len(exported(client, "conversations_lead", "json", query)) == count
 
 
 def test_an_export_of_threads_has_their_tags_and_the_view_of_the_list(
@@ -170,31 +127,6 @@ def test_an_unknown_format_and_a_person_without_the_permission_are_refused(
             assert client.get(address).status_code == 403
 
 
-def test_the_page_says_what_will_be_in_the_file_and_links_to_it(
-    client: Client, chatbot: Chatbot
-) -> None:
-    for state in ("FAILED", "FAILED", "SUCCESS"):
-        DeliveryFactory(chatbot=chatbot, state=state, due_at=None)
-    DeliveryFactory(state="FAILED", due_at=None)
-    log = reverse("admin:webhooks_delivery_changelist")
-    query = f"?chatbot={chatbot.pk}&is_test__exact=0&state__exact=FAILED"
-    assert f'href="export/{query.replace("&", "&amp;")}"' in client.get(f"{log}{query}").text
-    text = client.get(f"{log}export/{query}&created_at_from_0=2026-01-01").text
-    assert f"chatbot: {chatbot.name}; created (UTC): from 2026-01-01; tests: no; state" in text
-    assert "<b>2</b> now" in text
-    assert "id, createdAt, event, isTest, chatbotId" in text
-    for kind in export.FORMATS:
-        assert f'href="{log}export/{kind}/?chatbot=' in text
-
-
-def test_the_page_of_an_export_without_rows_or_filter_says_so(
-    client: Client, chatbot: Chatbot
-) -> None:
-    text = client.get(reverse("admin:conversations_lead_export_page")).text
-    assert "none; the export contains all rows that you may see" in text
-    assert "<b>no</b> now" in text
-
-
 @pytest.fixture
 def running(client: Client, chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch) -> Iterator[bytes]:
     """Start an export of five rows in chunks of two, with a ticket to follow its progress."""
@@ -209,34 +141,6 @@ def progress(client: Client) -> dict[str, Any]:
     address = reverse("admin:webhooks_delivery_export_progress")
     found: dict[str, Any] = client.get(address, {"ticket": NAME}).json()
     return found
-
-
-def test_the_progress_counts_the_rows_that_were_sent(
-    client: Client, running: Iterator[bytes]
-) -> None:
-    assert progress(client) == {"rows": 0, "state": "waiting"}
-    for _ in range(3):  # the header row and two chunks; the second chunk is not counted yet
-        next(running)
-    assert progress(client) == {"rows": 2, "state": "running"}
-    assert b"".join(running).count(b"\n") == 1
-    assert progress(client) == {"rows": 5, "state": "done"}
-
-
-def test_the_progress_is_shown_only_to_the_same_person(running: Iterator[bytes]) -> None:
-    list(running)
-    assert progress(signed_in(superuser())) == {"rows": 0, "state": "waiting"}
-
-
-def test_the_progress_is_unknown_while_the_cache_does_not_answer(
-    client: Client, running: Iterator[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: Any, **__: Any) -> None:
-        raise OSError("gone")
-
-    for name in ("get", "set"):
-        monkeypatch.setattr(f"django.core.cache.cache.{name}", fail)
-    assert b"".join(running).count(b"\n") == 6
-    assert progress(client) == {"rows": 0, "state": "waiting"}
 
 
 def test_an_export_whose_client_disconnects_is_stopped() -> None:

@@ -56,30 +56,6 @@ def test_a_name_is_found_by_its_beginning(
     assert (found.chatbot.fault or found.account.fault) == fault
 
 
-def test_names_that_differ_in_case_are_told_apart(default_model: object) -> None:
-    client = signed_in(superuser())
-    for one in ("Acme", "ACME"):
-        account = AccountFactory(name=one)
-        for name in ("Shop", "shop"):
-            ChatbotFactory(account=account, name=name)
-    for bot in Chatbot.objects.select_related("account"):
-        found = choice(client, account=bot.account.name, chatbot=bot.name)
-        assert found.chatbots == [bot.pk]
-        assert (found.account.text, found.chatbot.text) == (bot.account.name, bot.name)
-    found = choice(client, account="acme")
-    assert found.account.fault == "Several accounts match “acme”: type more of the name."
-
-
-def test_an_account_is_chosen_by_its_id_if_names_are_equal(default_model: object) -> None:
-    client = signed_in(superuser())
-    bots = [ChatbotFactory(account=AccountFactory(name="Acme")) for _ in range(2)]
-    found = choice(client, account="Acme")
-    assert found.account.fault == "Several accounts match “Acme”: enter the account's id."
-    assert found.chatbots == []
-    for bot in bots:
-        assert choice(client, account=bot.account_id).chatbots == [bot.pk]
-
-
 def test_ids_in_links_are_accepted_and_shown_as_names(bots: list[Chatbot]) -> None:
     found = choice(signed_in(superuser()), chatbot=bots[3].pk, account=bots[3].account_id)
     assert (found.chatbots, found.chatbot.text, found.account.text) == (
@@ -101,11 +77,3 @@ def test_only_names_that_the_person_may_see_are_found_and_suggested(bots: list[C
     page = client.get(HOME, {"chatbot": bots[0].pk}).content.decode()
     assert "Acme" not in page
     assert "Help" not in page
-
-
-def test_every_chatbot_can_be_chosen_however_many_there_are(chatbot: Chatbot) -> None:
-    Chatbot.objects.bulk_create(
-        Chatbot(account=chatbot.account, name=f"Bot {number:03}") for number in range(300)
-    )
-    found = choice(signed_in(superuser()), chatbot="bot 299")
-    assert (found.chatbot.text, found.chatbot.fault) == ("Bot 299", "")

@@ -13,17 +13,13 @@ from django.utils import timezone
 from accounts.models import Plan, Usage
 from accounts.quotas import month_of
 from chatbots.models import Chatbot, LlmModel
-from config.database.ids import first_id_of
-from config.durations import ONE_DAY, ONE_HOUR
 from config.outbound.failures import Reason
-from conversations.models import Activity, Handoff, Lead, TokenUsage
-from conversations.models.activity import DAY, HOUR
+from conversations.models import Handoff, Lead, TokenUsage
 from conversations.models.message import MessageType
 from conversations.services import agent_message, escalation
-from conversations.services.activity import day_of, hour_of
 from conversations.services.threads import update
 from tests.factories.accounts import AccountFactory
-from tests.factories.chatbots import ChatbotFactory, LlmModelFactory
+from tests.factories.chatbots import ChatbotFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory
 from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff, superuser
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
@@ -56,18 +52,6 @@ def furnish(chatbot: Chatbot) -> None:
     DeliveryFactory(chatbot=chatbot, state="FAILED", is_test=True)
 
 
-def earlier(chatbot: Chatbot) -> None:
-    """Store counts for the previous hour, yesterday, and 20 days ago."""
-    now = timezone.now()
-    figures = {"messages": 100, "ai_replies": 50, "failed": 10, "leads": 1}
-    for hours, begins_at in (
-        (HOUR, hour_of(now) - ONE_HOUR),
-        (DAY, day_of(now) - ONE_DAY),
-        (DAY, day_of(now) - 20 * ONE_DAY),
-    ):
-        Activity.objects.create(chatbot=chatbot, hours=hours, begins_at=begins_at, **figures)
-
-
 LIVE = {
     "waiting for a person": "2",
     "messages": "5",
@@ -82,16 +66,6 @@ def test_the_figures_count_only_the_users_own_chatbots(client: Client, chatbot: 
     furnish(chatbot)
     furnish(ChatbotFactory())
     assert cards(client) == LIVE
-
-
-def test_a_superuser_sees_the_figures_of_all_chatbots(chatbot: Chatbot) -> None:
-    furnish(chatbot)
-    other = ChatbotFactory()
-    furnish(other)
-    client = signed_in(superuser())
-    assert cards(client)["messages"] == "10"
-    assert cards(client, f"?chatbot={other.pk}")["messages"] == "5"
-    assert cards(client, f"?account={other.account_id}")["messages"] == "5"
 
 
 def test_the_waiting_visitors_are_those_of_the_chosen_account(chatbot: Chatbot) -> None:
@@ -119,37 +93,6 @@ def test_a_foreign_chatbot_or_account_shows_nothing(client: Client) -> None:
         assert b"Foreign" not in page.content
 
 
-@pytest.mark.parametrize(("span", "days"), [("7d", 1), ("30d", 2)])
-def test_longer_spans_add_counted_days_to_the_live_count(
-    client: Client, chatbot: Chatbot, span: str, days: int
-) -> None:
-    furnish(chatbot)
-    earlier(chatbot)
-    midnight = hour_of(timezone.now()).hour == 0  # the previous hour belongs to yesterday
-    hours = 0 if midnight else 1
-    assert cards(client, f"?span={span}")["messages"] == f"{5 + 100 * (days + hours)}"
-
-
-def test_the_last_hour_is_counted_live(client: Client, chatbot: Chatbot) -> None:
-    furnish(chatbot)
-    earlier(chatbot)
-    assert cards(client, "?span=1h")["messages"] == "5"
-
-
-def test_hours_that_are_not_counted_yet_are_counted_live(client: Client, chatbot: Chatbot) -> None:
-    """It may take a worker a few minutes after the end of an hour to count the hour's activity."""
-    now = timezone.now()
-    before_last = hour_of(now) - 2 * ONE_HOUR
-    Activity.objects.create(chatbot=chatbot, hours=HOUR, begins_at=before_last, messages=7)
-    created_at = hour_of(now) - ONE_HOUR / 2
-    MessageFactory(
-        thread=ThreadFactory(chatbot=chatbot), id=first_id_of(created_at), created_at=created_at
-    )
-    furnish(chatbot)
-    page = client.get(HOME)
-    assert page.context["figures"].total["messages"] == 13
-
-
 @pytest.mark.parametrize("span", ["1h", "24h", "7d", "30d", "unknown"])
 def test_the_tables_show_the_figures_of_the_charts(
     client: Client, chatbot: Chatbot, span: str
@@ -167,17 +110,6 @@ def test_the_tables_show_the_figures_of_the_charts(
     assert sum(counts[3] for _, counts in deliveries.rows) == 3
     assert page.content.count(b'role="img"') == 2
     assert f"Deliveries by state, {page.context['figures'].span.label}" in page.content.decode()
-
-
-@pytest.mark.slow
-def test_the_cards_link_to_lists_of_the_same_span(client: Client, chatbot: Chatbot) -> None:
-    furnish(chatbot)
-    for span in ("1h", "24h", "7d", "30d"):
-        for card in client.get(f"{HOME}?span={span}").context["cards"]:
-            page = client.get(card.link)
-            assert page.status_code == 200, card.link
-            if card.label in ("deliveries failed", "leads", "waiting for a person"):
-                assert len(page.context["cl"].result_list) == int(card.figure), card.link
 
 
 @pytest.mark.slow
@@ -200,15 +132,6 @@ def test_the_cards_link_to_lists_of_the_chosen_account_and_chatbot(chatbot: Chat
             bots = {row.chatbot_id for row in shown}
             assert len(bots) == times, (query, card.link)
             assert card.label not in exact or len(shown) == int(card.figure), (query, card.link)
-
-
-def test_the_list_of_leads_accepts_a_span_and_ignores_an_invalid_one(
-    client: Client, chatbot: Chatbot
-) -> None:
-    furnish(chatbot)
-    leads = reverse("admin:conversations_lead_changelist")
-    assert len(client.get(f"{leads}?since=24h").context["cl"].result_list) == 1
-    assert len(client.get(f"{leads}?since=nonsense").context["cl"].result_list) == 1
 
 
 def test_failing_receivers_are_named_with_their_last_error(
@@ -269,26 +192,6 @@ def test_tokens_are_shown_by_account_and_model(client: Client, chatbot: Chatbot)
     assert (row["replies_sum"], row["input_tokens_sum"], row["output_tokens_sum"]) == (2, 2400, 60)
 
 
-def test_tokens_of_accounts_and_models_with_the_same_name_are_not_merged(
-    chatbot: Chatbot,
-) -> None:
-    other = ChatbotFactory(account__name=chatbot.account.name)
-    models = [LlmModelFactory(title="Same") for _ in range(2)]
-    for bot in (chatbot, other):
-        for model in models:
-            TokenUsage.add(
-                chatbot_id=bot.pk,
-                model_id=model.pk,
-                day=timezone.now().date(),
-                input_tokens=10,
-                output_tokens=1,
-            )
-    page = signed_in(superuser()).get(HOME)
-    assert [row["input_tokens_sum"] for row in page.context["tokens"]] == [10] * 4
-    for bot in (chatbot, other):
-        assert page.content.decode().count(f"account={bot.account_id}") == 2
-
-
 def test_the_outcomes_of_requests_for_a_person_are_shown(client: Client, chatbot: Chatbot) -> None:
     threads = [ThreadFactory(chatbot=chatbot) for _ in range(2)]
     for thread in (*threads, ThreadFactory()):
@@ -301,12 +204,6 @@ def test_the_outcomes_of_requests_for_a_person_are_shown(client: Client, chatbot
     assert (shown.asked, shown.answered, shown.first_answer) == ("2", "1", "10 min")
     assert (shown.resolved, shown.came_back) == ("1", "0")
     assert "Requests for a person" in page.content.decode()
-
-
-def test_a_missing_default_model_is_reported(client: Client, default_model: LlmModel) -> None:
-    assert "No default model is active" not in client.get(HOME).content.decode()
-    LlmModel.objects.update(is_default=False)
-    assert "No default model is active" in client.get(HOME).content.decode()
 
 
 @pytest.mark.parametrize("sending", [True, False])

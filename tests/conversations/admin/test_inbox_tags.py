@@ -7,10 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from chatbots.models import Chatbot
-from conversations.admin import inbox
 from conversations.models import Thread
-from conversations.models.thread import MOST_TAGS
-from conversations.services.erasure import erase_thread
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.conversations import ThreadFactory
 
@@ -52,26 +49,3 @@ def test_an_invalid_tag_is_refused_and_can_be_corrected(
     assert page.status_code == 200
     assert str(thread.pk) in page.content.decode()
     assert tags_of(thread) == [[]]
-
-
-def test_a_thread_with_too_many_tags_is_skipped(client: Client, chatbot: Chatbot) -> None:
-    full = ThreadFactory(chatbot=chatbot, tags=[f"{number}" for number in range(MOST_TAGS)])
-    empty = ThreadFactory(chatbot=chatbot)
-    said = client.get(tag(client, full, empty, tag="late", how="add")["Location"]).content.decode()
-    assert "1 conversation tagged “late”" in said
-    assert "1 conversation skipped: at most 100 tags are allowed" in said
-    assert [len(tags) for tags in tags_of(full, empty)] == [100, 1]
-
-
-@pytest.mark.parametrize("how", ["add", "remove"])
-def test_a_thread_that_is_erased_meanwhile_is_skipped(
-    client: Client, chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch, how: str
-) -> None:
-    one, gone, two = (ThreadFactory(chatbot=chatbot, tags=["vip"]) for _ in range(3))
-    monkeypatch.setattr(inbox, "selected", lambda _: [one.pk, gone.pk, two.pk])
-    erase_thread(gone.pk)
-    answer = tag(client, one, two, tag={"add": "late", "remove": "vip"}[how], how=how)
-    said = client.get(answer["Location"]).content.decode()
-    assert "2 conversations" in said
-    assert "skipped" not in said
-    assert tags_of(one, two) == [{"add": ["vip", "late"], "remove": []}[how]] * 2

@@ -1,8 +1,5 @@
 """An open thread page polls for changes, names other agents, and holds back outdated answers."""
 
-import re
-from html import unescape
-
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -11,7 +8,7 @@ from accounts.models import User
 from conversations.admin.conversation import PAGE
 from conversations.models import Draft, Message, Thread
 from conversations.services import agent_message
-from tests.factories.conversations import MessageFactory, ThreadFactory
+from tests.factories.conversations import MessageFactory
 from tests.factories.staff import signed_in, superuser
 from tests.pages import fields_of
 
@@ -39,19 +36,6 @@ def test_a_poll_returns_new_messages_or_nothing(
     assert "&lt;i&gt;second&lt;/i&gt;" in new.json()["html"]
     assert "first" not in new.json()["html"]
     assert (new.json()["position"], new.json()["state"]) == (3, f"escalated {agent.pk}")
-
-
-def test_polls_return_many_new_messages_page_by_page(client: Client, thread: Thread) -> None:
-    for _ in range(2 * PAGE + 1):
-        MessageFactory(thread=thread)
-    tag, position = "", 0
-    for count in (PAGE, PAGE, 1):
-        new = client.get(at(thread), {"after": position}, headers={"If-None-Match": tag})
-        assert new.json()["html"].count("<li ") == count
-        tag, position = new.headers.get("ETag", ""), new.json()["position"]
-    assert position == 2 * PAGE + 1
-    last = client.get(at(thread), {"after": position}, headers={"If-None-Match": tag})
-    assert last.status_code == 304
 
 
 def news(client: Client, thread: Thread, tag: str) -> tuple[str, str]:
@@ -94,14 +78,6 @@ def test_a_poll_names_the_other_agents(client: Client, thread: Thread) -> None:
     assert again.json()["others"] == [colleague.get_full_name()]
 
 
-def test_a_poll_of_a_foreign_thread_or_without_the_permission_is_redirected(
-    client: Client, agent: User, thread: Thread
-) -> None:
-    assert client.get(at(ThreadFactory())).status_code == 302
-    agent.groups.clear()
-    assert client.get(at(thread)).status_code == 302
-
-
 def test_an_answer_from_an_outdated_page_is_held_back_and_its_text_is_kept(
     client: Client, thread: Thread
 ) -> None:
@@ -134,29 +110,3 @@ def test_an_answer_from_a_page_of_older_messages_is_held_back_too(
     assert fields_of(held)["content"] == "we cannot refund"
     assert f'href="{at(thread, "change")}?before=' in held.text  # not the form's URL
     assert answers(thread) == 1
-
-
-def test_going_back_to_older_messages_does_not_hold_back_an_answer_to_newer_ones(
-    client: Client, thread: Thread
-) -> None:
-    for _ in range(2 * PAGE):
-        MessageFactory(thread=thread)
-    sam = superuser(name="Sam")
-    agent_message.answer(thread.pk, agent=sam, content="refund done")
-    page = client.get(at(thread, "change"))
-    for _ in range(2):
-        [older] = re.findall(r'href="([^"]+)">Older messages', page.text)
-        page = client.get(unescape(older))
-    first = client.post(at(thread, "reply"), fields_of(page) | {"content": "As Sam says"})
-    assert (first.status_code, answers(thread)) == (302, 2)
-    agent_message.answer(thread.pk, agent=sam, content="and sent")
-    again = fields_of(page) | {"content": "Yes", "form_token": ""}
-    assert "another agent answered" in client.post(at(thread, "reply"), again).text
-
-
-@pytest.mark.parametrize("after", ["", "x", "-1", "9" * 30, "9" * 5_000])
-def test_a_poll_after_an_unknown_position_is_harmless(
-    client: Client, thread: Thread, after: str
-) -> None:
-    MessageFactory(thread=thread)
-    assert client.get(at(thread), {"after": after}).status_code == 200

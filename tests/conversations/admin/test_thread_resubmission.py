@@ -1,15 +1,12 @@
 """A form on a thread's page can be submitted twice, with the same text or different text."""
 
-import pytest
 from django.test import Client
 
 from accounts.models import User
-from conversations.models import Draft, Message, Thread
+from conversations.models import Message, Thread
 from conversations.models.message import MessageType
-from conversations.services import agent_message
 from tests.conversations.admin.thread_page import at, kinds, text_of
-from tests.factories.conversations import MessageFactory, ThreadFactory
-from tests.factories.staff import signed_in, superuser
+from tests.factories.staff import signed_in
 from tests.pages import fields_of
 from tests.refusing import refusing
 
@@ -39,34 +36,6 @@ def test_a_resubmitted_form_with_different_text_keeps_it_in_the_reply_box(
     client.post(at(thread, "reply"), again)
     sent = Message.objects.filter(thread=thread, message_type=MessageType.AGENT_MESSAGE)
     assert list(sent.order_by("position").values_list("content", flat=True)) == ["first", "second"]
-
-
-@pytest.mark.parametrize("content", [" ", "edited"])
-def test_a_reply_that_was_not_sent_is_still_based_on_its_draft(
-    client: Client, thread: Thread, content: str
-) -> None:
-    draft = Draft.objects.create(message=MessageFactory(thread=thread), content="came too late")
-    form = fields_of(client.get(at(thread), {"draft": str(draft.pk)}))
-    agent_message.answer(thread.pk, agent=superuser(), content="It is refunded")
-    sent = form | {"content": content, "draft": str(draft.pk)}
-    again = fields_of(client.post(at(thread, "reply"), sent))
-    assert (again["content"], set(again["draft"])) == (content, {str(draft.pk)})
-
-
-def test_a_form_token_is_valid_only_in_its_own_thread(client: Client, thread: Thread) -> None:
-    other = ThreadFactory(chatbot=thread.chatbot)
-    form = fields_of(client.get(at(thread))) | {"content": "hello"}
-    for place in (thread, other):
-        assert client.post(at(place, "reply"), form).status_code == 302
-        assert kinds(place).count("AGENT_MESSAGE") == 1
-
-
-@pytest.mark.parametrize("token", ["", "x", "0" * 33, "\0"])
-def test_a_forged_form_token_causes_no_server_error(
-    client: Client, thread: Thread, token: str
-) -> None:
-    answer = client.post(at(thread, "reply"), {"content": "hello", "form_token": token})
-    assert answer.status_code in (200, 302)
 
 
 def test_a_double_click_sends_once(client: Client, thread: Thread) -> None:

@@ -131,31 +131,12 @@ def test_other_users_cannot_read_the_state(running: Any) -> None:
     assert {path: stat.S_IMODE(path.stat().st_mode) for path in paths} == wanted
 
 
-@pytest.mark.slow
-def test_every_process_may_open_as_many_files_as_the_system_permits(running: Any) -> None:
-    _, start, _ = running
-    processes = family_of(start.process.pid)
-    assert len(processes) >= 4  # serve, the worker, the web server, and the web server's child
-    for pid in processes:
-        limits = Path(f"/proc/{pid}/limits").read_text()
-        [line] = [line for line in limits.splitlines() if line.startswith("Max open files")]
-        soft, hard = line.split()[3:5]
-        assert soft == hard != str(FEW_FILES)
-
-
 def test_the_start_line_gives_version_address_and_mode(running: Any) -> None:
     _, start, port = running
     [line] = [line for line in start.lines() if "starts" in line["message"]]
     expected = {"version": VERSION, "address": f"127.0.0.1:{port}", "mode": "embedded, no Redis"}
     assert line.items() >= expected.items()
     assert all(value in line["message"] for value in expected.values())
-
-
-def test_the_web_servers_own_lines_are_json_too(running: Any) -> None:
-    _, start, _ = running
-    [server] = servers_of(start)
-    os.kill(orphans_of(server)[0], signal.SIGKILL)
-    wait_until(lambda: [one for one in start.lines() if one["logger"] == "_granian"])
 
 
 @pytest.mark.slow
@@ -202,16 +183,6 @@ def test_a_worker_that_exits_is_restarted(folder: Path) -> None:
     start.stop()
 
 
-def test_a_worker_stops_on_a_hangup_without_restarting(folder: Path) -> None:
-    start = Start(folder, "worker")
-    wait_until(lambda: "the worker is ready" in start.said(), told=start.said)
-    start.process.send_signal(signal.SIGHUP)
-    code, said = start.ended()
-    assert code == 0, said
-    assert "as soon as its running tasks have finished" in said
-    assert "Traceback" not in said
-
-
 @pytest.mark.slow
 def test_a_killed_web_server_leaves_no_orphan(folder: Path) -> None:
     port = free_port()
@@ -248,15 +219,6 @@ def test_a_port_in_use_is_named(folder: Path) -> None:
             assert f"cannot listen on 127.0.0.1:{port}" in said
             assert "set another HOST or PORT" in said
             assert "Traceback" not in said
-
-
-def test_web_and_worker_need_different_ports(folder: Path) -> None:
-    port = str(free_port())
-    code, said = Start(folder, PORT=port, METRICS_PORT=port).ended()
-    assert (code, said) == (
-        1,
-        "CommandError: PORT and METRICS_PORT are the same: change METRICS_PORT\n",
-    )
 
 
 def test_an_invalid_environment_starts_nothing(tmp_path: Path) -> None:

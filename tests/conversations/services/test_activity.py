@@ -1,7 +1,6 @@
 """Hourly and daily counts stay correct when rows are added, changed, erased or pruned."""
 
 from collections import Counter
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -12,12 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from chatbots.models import Chatbot
-from config.database.ids import first_id_of, new_id, time_of
+from config.database.ids import first_id_of, new_id
 from config.durations import ONE_DAY, ONE_HOUR
-from config.models import PeriodicWork
-from config.runtime import time_budget
-from conversations import tasks
-from conversations.dispatcher import PERIODIC
 from conversations.models import Activity, Lead, Message, Thread
 from conversations.models.activity import DAY, HOUR
 from conversations.models.message import SystemMessageType
@@ -76,11 +71,6 @@ def figures(chatbot: Chatbot, hours: int = HOUR) -> dict[datetime, Counter[str]]
 def past() -> datetime:
     """A time two days ago, in the middle of an hour."""
     return day_of(timezone.now()) - 2 * ONE_DAY + timedelta(hours=9, minutes=30)
-
-
-def test_the_time_of_an_id_is_the_time_of_its_creation() -> None:
-    before = timezone.now() - timedelta(milliseconds=2)
-    assert before < time_of(new_id()) < timezone.now() + timedelta(milliseconds=2)
 
 
 def test_an_hour_is_counted_by_chatbot(chatbot: Chatbot, past: datetime) -> None:
@@ -149,56 +139,6 @@ def test_existing_data_is_counted_when_the_work_first_runs(
     assert len(asked) < 100, "hours without rows need no queries"
 
 
-def test_the_work_continues_where_it_was_stopped(chatbot: Chatbot, past: datetime) -> None:
-    thread = ThreadFactory(chatbot=chatbot)
-    for hours in range(5):
-        said(thread, past + hours * ONE_HOUR)
-    steps = activity.count(timezone.now())
-    next(steps)
-    next(steps)
-    assert len(figures(chatbot)) == 2
-    run()
-    assert figures(chatbot, DAY) == {day_of(past): Counter(messages=5)}
-
-
-def test_new_hours_are_counted_before_those_that_have_changed(
-    chatbot: Chatbot, past: datetime
-) -> None:
-    thread = ThreadFactory(chatbot=chatbot)
-    deliveries = [sent(chatbot, past - hours * ONE_HOUR, "FAILED") for hours in range(1, 6)]
-    said(thread, past)
-    run()
-    for delivery in deliveries:
-        Attempt.objects.create(delivery=delivery, number=5, started_at=timezone.now())
-    said(thread, past + ONE_HOUR)
-    next(activity.count(timezone.now()))
-    assert figures(chatbot)[hour_of(past) + ONE_HOUR] == Counter(messages=1)
-
-
-def test_hours_that_take_longer_than_a_run_are_counted_in_the_runs_that_follow(
-    chatbot: Chatbot, past: datetime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each run counts only one hour, but all hours are eventually counted, even if rows change."""
-    monkeypatch.setattr(time_budget, "ONE_GO", -1.0)
-    deliveries = [sent(chatbot, past - hours * ONE_HOUR, "FAILED") for hours in range(5)]
-    thread = ThreadFactory(chatbot=chatbot)
-    said(thread, past)
-    run()
-    Delivery.objects.update(state="SUCCESS")
-    erased = said(thread, past - 3 * ONE_HOUR)
-    PeriodicWork.objects.add([tasks.COUNT])
-    for _ in range(3 * len(deliveries)):
-        for delivery in deliveries:
-            Attempt.objects.create(delivery=delivery, number=5, started_at=timezone.now())
-        activity.mark_stale([erased.pk])
-        [(_, claim)] = PeriodicWork.objects.claim()
-        tasks.count_activity(claim)
-    found = figures(chatbot)
-    assert [found[hour_of(time_of(each.pk))]["success"] for each in deliveries] == [1] * 5
-    assert found[hour_of(time_of(erased.pk))]["messages"] == 1
-    assert found[hour_of(past)]["messages"] == 1
-
-
 def test_the_newest_hour_keeps_its_counts_of_pruned_deliveries(chatbot: Chatbot) -> None:
     old = timezone.now() - timedelta(days=31)
     delivery = sent(chatbot, old, "FAILED")
@@ -207,15 +147,6 @@ def test_the_newest_hour_keeps_its_counts_of_pruned_deliveries(chatbot: Chatbot)
     delivery.delete()  # as if it had been pruned
     run()
     assert figures(chatbot)[hour_of(old)] == Counter(messages=1, failed=1)
-
-
-def test_a_late_row_is_counted(chatbot: Chatbot, past: datetime) -> None:
-    thread = ThreadFactory(chatbot=chatbot)
-    said(thread, past)
-    run()
-    said(thread, past + timedelta(seconds=1))
-    run()
-    assert figures(chatbot)[hour_of(past)]["messages"] == 2
 
 
 def test_erased_conversations_are_removed_from_the_figures(
@@ -244,29 +175,6 @@ def test_erased_conversations_are_removed_from_the_figures(
     assert not Activity.objects.filter(stale_at__isnull=False)
 
 
-@pytest.mark.django_db(transaction=True)
-def test_figures_are_right_after_a_purge_that_was_cut_short(
-    chatbot: Chatbot, past: datetime
-) -> None:
-    thread = ThreadFactory(chatbot=chatbot)
-    said(thread, past)
-    run()
-    said(ThreadFactory(chatbot=chatbot), past + ONE_DAY)
-    run()
-    erasure.erase_thread(thread.pk)
-
-    def end(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
-        if sql.startswith('UPDATE "conversations_activity"'):
-            raise InterruptedError
-        return execute(sql, *rest)
-
-    with connection.execute_wrapper(end), pytest.raises(InterruptedError):
-        list(erasure.purge())
-    list(erasure.purge())
-    run()
-    assert figures(chatbot)[hour_of(past)] == Counter()
-
-
 def test_an_erased_lead_is_removed_from_the_figures(chatbot: Chatbot, past: datetime) -> None:
     thread = ThreadFactory(chatbot=chatbot)
     lead = Lead.objects.create(id=id_at(past), chatbot=chatbot, thread=thread)
@@ -288,24 +196,6 @@ def test_a_late_attempt_changes_the_figures_of_its_delivery(
     run()
     assert figures(chatbot)[hour_of(past)] == Counter(success=1)
     assert figures(chatbot, DAY)[day_of(past)] == Counter(success=1)
-
-
-def test_old_hours_are_deleted_and_their_days_stay(chatbot: Chatbot, past: datetime) -> None:
-    old = day_of(past) - timedelta(days=40)
-    for hours in (HOUR, DAY):
-        Activity.objects.create(chatbot=chatbot, hours=hours, begins_at=old, messages=1)
-    run()
-    assert (figures(chatbot, HOUR), len(figures(chatbot, DAY))) == ({}, 1)
-
-
-def test_the_dispatcher_runs_the_count(chatbot: Chatbot, past: datetime) -> None:
-    said(ThreadFactory(chatbot=chatbot), past)
-    PeriodicWork.objects.add(PERIODIC)
-    claims = dict(PeriodicWork.objects.claim())
-    PERIODIC[tasks.COUNT](claims[tasks.COUNT])
-    assert len(figures(chatbot)) == 1
-    due = PeriodicWork.objects.get(name=tasks.COUNT).due_at - timezone.now()
-    assert timedelta(minutes=4) < due <= tasks.COUNTED_EVERY
 
 
 def test_the_live_count_reads_ranges_of_an_index(chatbot: Chatbot) -> None:

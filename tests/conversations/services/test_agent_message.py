@@ -3,7 +3,6 @@
 import pytest
 
 from accounts.models import User
-from config.database.ids import new_id
 from conversations.models import Message, Thread
 from conversations.models.message import MessageType
 from conversations.services import agent_message, history
@@ -45,28 +44,6 @@ def test_an_answer_is_not_held_back_by_the_agents_own_answer_or_a_visitors_messa
     MessageFactory(thread=Thread.objects.get(pk=thread.pk))
     agent_message.answer(thread.pk, agent=kim, content="Of course", newest_seen=seen)
     assert answers(thread) == ["Yes", "Of course"]
-
-
-def test_an_answer_that_names_no_known_message_is_sent(
-    thread: Thread, agents: tuple[User, User]
-) -> None:
-    kim, sam = agents
-    agent_message.answer(thread.pk, agent=kim, content="one")
-    agent_message.answer(thread.pk, agent=sam, content="two")
-    agent_message.answer(thread.pk, agent=kim, content="three", newest_seen=new_id())
-    assert answers(thread) == ["one", "two", "three"]
-
-
-def test_a_form_that_was_already_sent_is_not_held_back(
-    thread: Thread, agents: tuple[User, User]
-) -> None:
-    kim, sam = agents
-    seen, token = MessageFactory(thread=thread).pk, new_id()
-    given = {"agent": kim, "content": "Yes", "newest_seen": seen, "form_token": token}
-    first = agent_message.answer(thread.pk, **given)
-    agent_message.answer(thread.pk, agent=sam, content="Indeed")
-    assert agent_message.answer(thread.pk, **given) == first
-    assert answers(thread) == ["Yes", "Indeed"]
 
 
 def test_the_wait_ends_with_the_answer_and_begins_with_the_next_question(

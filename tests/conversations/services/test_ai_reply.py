@@ -71,11 +71,6 @@ def test_the_prompt_is_built_from_the_settings(
     ]
 
 
-def test_a_reply_is_cut_to_the_maximum_length_of_a_message(asked: ModelServer, send: Send) -> None:
-    asked.say(saying("x" * 70_000))
-    assert len(send()[1]["content"]) == 65_535
-
-
 @pytest.mark.parametrize(
     ("persona", "temperature"), [(0.75, 0.75), (None, 0.5)], ids=["the persona's", "the default"]
 )
@@ -219,12 +214,6 @@ class TestFailure:
         send()
         model.refresh_from_db()
         assert model.last_failure_reason == "the model's endpoint answered 400"
-
-
-def test_a_model_that_takes_no_temperature_gets_none(asked: ModelServer, send: Send) -> None:
-    LlmModel.objects.update(sends_temperature=False)
-    send()
-    assert "temperature" not in asked.questions[0]
 
 
 def test_the_built_in_model_never_shows_an_instruction(

@@ -1,10 +1,8 @@
 """Erased rows are hidden immediately, and the rows that depend on them are deleted in batches."""
 
-import threading
 from itertools import count
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from accounts.models import Mail, Plan, StoredAnswer
@@ -17,12 +15,7 @@ from chatbots.models import (
     Localization,
 )
 from chatbots.services.chatbot import create_chatbot, erase_chatbot
-from config.database.ids import new_id
-from config.models import PeriodicWork
-from config.runtime import time_budget
-from conversations import tasks
 from conversations.access import ThreadNotFound
-from conversations.dispatcher import PERIODIC
 from conversations.models import Draft, Lead, Message, Thread, ThreadCount, Visitor
 from conversations.services import agent_message, erasure, threads
 from tests.conftest import Api
@@ -30,7 +23,6 @@ from tests.conversations.conftest import Send
 from tests.factories.chatbots import InstructionFactory, LeadSettingsFactory
 from tests.factories.conversations import MessageFactory
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
-from tests.servers.processes import wait_until
 from webhooks.models import Attempt, Delivery, Endpoint
 from webhooks.services import erasure as deliveries
 
@@ -240,60 +232,3 @@ def test_a_long_conversation_is_deleted_in_short_transactions(
         assert left[-2] - left[-1] <= 100
     assert left[0] == 1_000
     assert left[-1] == 0
-
-
-def test_a_worker_deletes_the_rows(chatbot: Chatbot, talk: Thread) -> None:
-    PeriodicWork.objects.add(PERIODIC)
-    erasure.erase_thread(talk.pk)
-    claims = dict(PeriodicWork.objects.claim())
-    PERIODIC[tasks.PURGE].apply([claims[tasks.PURGE]])
-    assert not Thread.everything.filter(pk=talk.pk).exists()
-    row = PeriodicWork.objects.get(name=tasks.PURGE)
-    assert row.claimed_until is None
-    assert row.due_at > timezone.now()
-
-
-def test_a_run_stops_after_a_while_and_the_next_one_continues(
-    chatbot: Chatbot, talk: Thread, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(time_budget, "ONE_GO", -1.0)
-    PeriodicWork.objects.add(PERIODIC)
-    erasure.erase_thread(talk.pk)
-    tasks.purge_erased(str(new_id()))
-    assert Thread.everything.filter(pk=talk.pk).exists()
-    for _ in range(20):
-        tasks.purge_erased(str(new_id()))
-    assert not Thread.everything.filter(pk=talk.pk).exists()
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_visitor_who_writes_during_an_erasure_causes_no_error(chatbot: Chatbot) -> None:
-    threads.create(chatbot.pk, CONTACT)
-    stop, faults, erased = threading.Event(), [], []
-
-    def write() -> None:
-        try:
-            while not stop.is_set():
-                threads.create(chatbot.pk, CONTACT)
-        except Exception as error:  # any error fails the test
-            faults.append(error)
-        finally:
-            connection.close()
-
-    def ten_are_erased() -> bool:
-        present = Visitor.objects.values_list("pk", flat=True)
-        erased.extend(key for key in present if erasure.erase_visitor(key))
-        return len(erased) >= 10 or not writer.is_alive()
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
-        wait_until(ten_are_erased)
-    finally:
-        stop.set()
-        writer.join()
-    assert faults == []
-    assert len(erased) >= 10  # the writer created all of these except the first
-    assert Visitor.objects.count() <= 1
-    purge()
-    assert Visitor.everything.count() == Visitor.objects.count()

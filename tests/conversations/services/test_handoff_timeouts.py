@@ -1,22 +1,15 @@
 """Staff are reminded of visitors who have waited too long, and idle threads return to the AI."""
 
-from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from accounts.models import Account, Mail
 from chatbots.models import Chatbot
-from config.models import PeriodicWork
-from conversations import tasks
 from conversations.models import Message, Thread
 from conversations.models.message import SystemMessageType
 from conversations.services import agent_message, escalation, handoff_timeouts
-from tests.factories.accounts import AccountFactory
-from tests.factories.chatbots import ChatbotFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory
 from tests.factories.staff import AGENTS, staff
 
@@ -55,24 +48,6 @@ def test_staff_are_reminded_once_of_each_long_wait(shop: Chatbot) -> None:
     assert handoff_timeouts.remind() == 1
 
 
-def test_threads_that_are_not_due_do_not_delay_others(
-    shop: Chatbot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(handoff_timeouts, "BATCH", 1)
-    patient = ChatbotFactory(account=AccountFactory(remind_after_minutes=600))
-    closed = ChatbotFactory(account=AccountFactory(remind_after_minutes=10))
-    yesterday = (timezone.now() - timedelta(days=1)).strftime("%a")
-    Account.objects.filter(pk=closed.account_id).update(working_hours=f"{yesterday} 00:00-00:01")
-    for chatbot in (patient, closed):
-        waits(chatbot, minutes=300)
-    waits(shop, minutes=11)
-    assert handoff_timeouts.remind() == 1
-    Account.objects.filter(pk=patient.account_id).update(return_after_minutes=600)
-    Thread.objects.update(waiting_since=None, updated_at=timezone.now() - timedelta(minutes=60))
-    Thread.objects.filter(chatbot=patient).update(updated_at=timezone.now() - timedelta(minutes=90))
-    assert handoff_timeouts.return_silent() == 1
-
-
 def test_no_reminder_is_sent_without_the_setting_or_outside_the_working_hours(
     shop: Chatbot,
 ) -> None:
@@ -85,23 +60,6 @@ def test_no_reminder_is_sent_without_the_setting_or_outside_the_working_hours(
     noon = f"Etc/GMT{timezone.now().hour - 12:+d}"  # a time zone where it is about noon now
     Account.objects.update(working_hours="Mon-Sun 00:00-23:59", time_zone=noon)
     assert handoff_timeouts.remind() == 1
-
-
-@pytest.mark.parametrize(("minutes", "words"), [(1, "1 minute."), (10, "10 minutes.")])
-def test_a_reminder_says_how_long_the_visitor_has_waited(
-    shop: Chatbot, minutes: int, words: str
-) -> None:
-    Account.objects.update(remind_after_minutes=minutes)
-    waits(shop, minutes=60)
-    handoff_timeouts.remind()
-    assert f"has been waiting for an answer for more than {words}" in Mail.objects.get().body
-
-
-def test_each_account_has_its_own_setting(shop: Chatbot) -> None:
-    other = ChatbotFactory(account=AccountFactory(remind_after_minutes=60))
-    mine, _ = waits(shop, minutes=30), waits(other, minutes=30)
-    assert handoff_timeouts.remind() == 1
-    assert Mail.objects.get().thread_id == mine.pk
 
 
 def test_an_answered_conversation_that_is_idle_returns_to_the_ai(shop: Chatbot) -> None:
@@ -117,43 +75,9 @@ def test_an_answered_conversation_that_is_idle_returns_to_the_ai(shop: Chatbot) 
     assert last.system_message_type == SystemMessageType.CONVERSATION_RETURNED_TO_AI
 
 
-@pytest.mark.parametrize("meanwhile", ["resolved", "archived"])
-def test_a_thread_that_is_closed_before_it_is_locked_is_not_changed(
-    shop: Chatbot, meanwhile: str
-) -> None:
-    waiting, answered = waits(shop, minutes=60), waits(shop, minutes=60)
-    agent_message.answer(answered.pk, agent=shop.account.owner, content="Here I am")
-    Thread.objects.update(updated_at=timezone.now() - timedelta(minutes=60))
-
-    def before_the_lock(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
-        if "conversations_visitor" in sql and not closed:
-            closed.append(Thread.objects.all())
-            closed[0].update(**{meanwhile: True})
-        return execute(sql, *rest)
-
-    for follow, thread in (
-        (handoff_timeouts.remind, waiting),
-        (handoff_timeouts.return_silent, answered),
-    ):
-        closed: list[Any] = []
-        with connection.execute_wrapper(before_the_lock):
-            assert follow() == 0
-        assert closed, thread
-        Thread.objects.update(**{meanwhile: False})
-
-
 def test_a_conversation_stays_with_its_agent_without_the_setting(shop: Chatbot) -> None:
     Account.objects.update(return_after_minutes=None)
     thread = waits(shop, minutes=60)
     agent_message.answer(thread.pk, agent=shop.account.owner, content="Here I am")
     Thread.objects.update(updated_at=timezone.now() - timedelta(days=9))
     assert handoff_timeouts.return_silent() == 0
-
-
-def test_the_periodic_work_follows_up_and_is_due_again(shop: Chatbot) -> None:
-    waits(shop, minutes=60)
-    PeriodicWork.objects.add([tasks.FOLLOW_UP])
-    [(_, claim)] = PeriodicWork.objects.claim()
-    tasks.follow_up_handoffs(claim)
-    assert Mail.objects.count() == 1
-    assert PeriodicWork.objects.get(name=tasks.FOLLOW_UP).due_at > timezone.now()

@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-from django.db.models import F
 from django.utils import timezone
 
 from chatbots.models import Chatbot
@@ -53,18 +52,3 @@ def test_a_request_whose_thread_returned_to_the_ai_stays_unanswered(chatbot: Cha
     agent_message.answer(thread.pk, agent=chatbot.account.owner, content="Here I am")
     assert (outcomes(chatbot).asked, outcomes(chatbot).answered) == (2, 1)
     assert Handoff.objects.latest("asked_at", "pk").answered_at
-
-
-def test_a_takeover_by_staff_is_not_a_request(chatbot: Chatbot) -> None:
-    thread = ThreadFactory(chatbot=chatbot)
-    escalation.take_over(thread.pk, agent=chatbot.account.owner)
-    assert outcomes(chatbot).asked == 0
-
-
-def test_a_visitor_who_writes_after_a_week_does_not_count_as_returning(chatbot: Chatbot) -> None:
-    thread = ThreadFactory(chatbot=chatbot)
-    escalation.toggle(thread.pk)
-    threads.update(thread.pk, {"resolved": True})
-    Handoff.objects.update(resolved_at=F("resolved_at") - timedelta(days=8))
-    asks_again(thread)
-    assert outcomes(chatbot).came_back == 0

@@ -9,7 +9,6 @@ from tests.conftest import Api
 from tests.conversations.events import events
 from tests.factories.chatbots import LeadSettingsFactory
 from tests.factories.webhooks import EndpointFactory
-from webhooks.models import Delivery
 
 pytestmark = pytest.mark.proves("Event kinds", "Body shapes", "Lead settings")
 
@@ -80,12 +79,6 @@ def test_a_lead_contains_only_the_permitted_fields(
         (one["leadDetails"]["name"], one["leadDetails"]["email"], one["leadDetails"]["phone"])
         for one in events("NEW_LEAD")
     ] == leads
-
-
-def test_without_lead_settings_no_lead_is_captured(api: Api, base: str, endpoint: Any) -> None:
-    api.post(f"{base}/threads", CONTACT)
-    assert not Lead.objects.exists()
-    assert not Delivery.objects.exists()
 
 
 def test_a_thread_has_one_lead_that_is_updated_and_one_event(

@@ -19,13 +19,6 @@ def anna(chatbot: Chatbot) -> Thread:
     return thread
 
 
-def found(text: str, *chatbots: Chatbot) -> set[str]:
-    """Return the titles of the threads that a search finds in these chatbots."""
-    hits = search.find(text, [one.pk for one in chatbots])
-    rows = Thread.objects.filter(pk__in=hits.threads)
-    return set(rows.values_list("title", flat=True))
-
-
 @pytest.mark.parametrize(
     ("text", "is_found"),
     [
@@ -118,36 +111,6 @@ def test_a_search_finds_only_threads_of_the_given_chatbots(anna: Thread, chatbot
     assert search.find(f"charged bot{chatbot.pk.hex}", [other.pk]).threads == set()
 
 
-@pytest.mark.parametrize("prefix", ["bot", "bot:", "BOT:", "bot\uff1a", "\ue000", "\ufffd\ue000"])
-def test_text_of_another_chatbot_is_not_found_even_if_it_names_this_one(
-    chatbot: Chatbot, anna: Thread, prefix: str
-) -> None:
-    forged = f"charged {prefix}{chatbot.pk.hex} billing {prefix}{chatbot.pk}"
-    other = ThreadFactory(tags=["billing", forged])
-    MessageFactory(thread=other, content="empty")
-    Visitor.objects.filter(pk=other.visitor_id).update(name=f"Anna {forged}", email=forged[:250])
-    Message.objects.filter(thread=other).update(content=forged)
-    MessageFactory(thread=other, content=forged)
-    later = ThreadFactory(
-        chatbot=other.chatbot, visitor=VisitorFactory(chatbot=other.chatbot, name=f"Anna {forged}")
-    )
-    Thread.objects.filter(pk=later.pk).update(tags=[forged])
-    for text in ("charged", "anna", "billing"):
-        assert search.find(text, [chatbot.pk]).threads == {anna.pk}, text
-    assert search.find("billing", None).threads == {anna.pk, other.pk, later.pk}
-
-
-def test_hits_of_two_kinds_that_exceed_the_limit_only_together_are_complete(anna: Thread) -> None:
-    bot, half = anna.chatbot, search.NEWEST // 2 + 1
-    for number in range(half):
-        visitor = VisitorFactory(chatbot=bot, name=f"Charlotte {number}")
-        ThreadFactory(chatbot=bot, visitor=visitor)
-    ThreadFactory.create_batch(half, chatbot=bot, tags=["charlotte"])
-    hits = search.find("charlotte", [bot.pk])
-    assert len(hits.threads) == 2 * half
-    assert not hits.more
-
-
 def test_the_newest_hits_are_returned_and_more_are_reported(anna: Thread) -> None:
     Message.objects.bulk_create(
         Message(thread=anna, position=n, message_type=MessageType.AI_MESSAGE, content="charged")
@@ -159,11 +122,6 @@ def test_the_newest_hits_are_returned_and_more_are_reported(anna: Thread) -> Non
     assert hits.messages == set(newest.values_list("pk", flat=True))
     Message.objects.filter(position=1).delete()
     assert not search.find("charged", [anna.chatbot_id]).more
-
-
-def test_system_messages_are_not_found(thread: Thread) -> None:
-    MessageFactory(thread=thread, message_type=MessageType.SYSTEM_MESSAGE, content="handed over")
-    assert search.find("handed", None).threads == set()
 
 
 def test_changed_names_tags_and_texts_are_found_and_the_old_ones_are_not(anna: Thread) -> None:
@@ -210,16 +168,3 @@ def test_a_search_reads_the_indexes(anna: Thread) -> None:
     else:
         for name in ("message_words", "visitor_words", "thread_tag_words"):
             assert f"Bitmap Index Scan on {name}" in plan
-
-
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="only SQLite's index has row numbers")
-@pytest.mark.django_db(transaction=True)
-def test_a_vacuum_keeps_the_index_valid(chatbot: Chatbot) -> None:
-    talks = [ThreadFactory(chatbot=chatbot, title=f"{n}") for n in range(4)]
-    for talk in talks:
-        MessageFactory(thread=talk, content=f"word{talk.title}")
-    talks[0].delete()
-    with connection.cursor() as cursor:
-        cursor.execute("VACUUM")
-    for talk in talks[1:]:
-        assert search.find(f"word{talk.title}", None).threads == {talk.pk}

@@ -2,7 +2,7 @@
 
 import json
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -155,31 +155,6 @@ def test_looking_further_back_finds_every_match_once(
     assert pages(asking, query.format(bot=bots[0].pk)) == ids
 
 
-def test_a_page_without_matches_says_how_far_it_looked(
-    client: Client, bots: list[Chatbot], near: None
-) -> None:
-    for number in range(30):
-        row = DeliveryFactory(chatbot=bots[0])
-        when = datetime(2026, 3, 1, 8, 59 - number, tzinfo=UTC)
-        Delivery.objects.filter(pk=row.pk).update(created_at=when)
-    text = client.get(f"{LOG}?event__exact=NEW_LEAD").text
-    assert "No matches as far back as 2026-03-01 08:34:00 UTC" in text  # the 26th row
-    assert ">Look further back</a>" in text
-
-
-def test_a_filter_that_matches_nothing_says_how_many_deliveries_there_are_without_it(
-    client: Client, bots: list[Chatbot]
-) -> None:
-    for bot in bots:
-        DeliveryFactory(chatbot=bot)
-    DeliveryFactory()
-    text = client.get(f"{LOG}?state__exact=FAILED").text
-    assert "No deliveries match. 3 in the last 24 h without this filter." in text
-    Delivery.objects.update(created_at=timezone.now() - timedelta(days=2))
-    text = client.get(f"{LOG}?state__exact=FAILED").text
-    assert "No deliveries match. None in the last 24 h without this filter." in text
-
-
 def test_an_empty_log_says_whether_a_webhook_is_configured(
     client: Client, bots: list[Chatbot]
 ) -> None:
@@ -187,51 +162,6 @@ def test_an_empty_log_says_whether_a_webhook_is_configured(
     assert "No webhook is configured. <a " in client.get(LOG).text
     EndpointFactory(chatbot=bots[0])
     assert "No events have occurred yet." in client.get(LOG).text
-
-
-@pytest.mark.parametrize(
-    "page", ["", "?state__exact=FAILED", "?q=x", "causes/", "export/", "retry-all/"]
-)
-def test_a_person_without_chatbots_gets_every_page_of_the_log(
-    default_model: Any, page: str
-) -> None:
-    DeliveryFactory()
-    client = signed_in(staff(AccountFactory().owner, ACCOUNT_ADMINS))
-    assert client.get(f"{LOG}{page}", follow=True).status_code == 200
-
-
-def test_the_number_of_rows_to_export_is_counted_as_far_as_a_page_looks(
-    client: Client, bots: list[Chatbot], near: None
-) -> None:
-    for _ in range(40):
-        DeliveryFactory(chatbot=bots[0], event="NEW_MESSAGE")
-    address = reverse("admin:webhooks_delivery_export_page")
-    assert "<b>40</b> now" in client.get(address).text
-    assert "<b>at least 26</b> now" in client.get(f"{address}?event__exact=NEW_MESSAGE").text
-
-
-def test_a_row_counts_down_to_its_next_attempt(
-    client: Client, bots: list[Chatbot], settings: Any
-) -> None:
-    def next_attempt() -> str:
-        [cell] = re.findall(
-            r'class="[^"]*field-next_attempt[^"]*"[^>]*>(.*?)</td>', client.get(LOG).text, re.S
-        )
-        return cell.strip()
-
-    row = DeliveryFactory(chatbot=bots[0], state="RETRYING")
-    for left, words in ((30, r"in (30|29|28) s"), (600, r"in (10|9) min"), (-5, "now")):
-        Delivery.objects.update(due_at=timezone.now() + timedelta(seconds=left))
-        found = re.search(r'data-seconds="([0-9.]+)">(.*?)</time>', next_attempt())
-        assert found
-        assert left - 5 <= float(found[1]) <= max(0, left)
-        assert re.fullmatch(words, found[2])
-    settings.SENDING = False
-    assert "held: SENDING=off" in next_attempt()
-    Delivery.objects.filter(pk=row.pk).update(claim=uuid4(), claimed_by="worker")
-    assert "under way" in next_attempt()
-    Delivery.objects.update(claim=None, claimed_by="", state="FAILED", due_at=None)
-    assert ">none<" in f">{re.sub('<[^>]+>', '', next_attempt()).strip()}<"
 
 
 @pytest.mark.parametrize("query", ["state__exact=FAILED", "event__exact=NEW_LEAD", "code=5xx"])

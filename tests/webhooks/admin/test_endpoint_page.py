@@ -171,30 +171,3 @@ def test_the_page_shows_the_result_of_a_test_and_its_script_asks_for_it(
     other = DeliveryFactory(chatbot=chatbot)
     for pk in (other.pk, "x"):
         assert "the delivery</a>" not in client.get(f"{address}?test={pk}").content.decode()
-
-
-@pytest.mark.django_db(transaction=True)
-def test_only_one_of_two_people_can_set_up_a_webhook_at_the_same_time(
-    client: Client, address: str, chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    forms = {user: fields_of(user.get(address)) for user in (client, signed_in(superuser()))}
-    real, later = service.configure, list[Future[HttpResponse]]()
-
-    def submit(user: Client, url: str) -> HttpResponse:
-        try:
-            return user.post(address, forms[user] | {"url": url})
-        finally:
-            if user is not client:
-                connection.close()
-
-    def configure(*args: Any, **options: Any) -> Any:
-        if not later:
-            later.append(pool.submit(submit, [*forms][1], f"{URL}/second"))
-            wait(later, timeout=0.3)
-        return real(*args, **options)
-
-    monkeypatch.setattr(service, "configure", configure)
-    with ThreadPoolExecutor(1) as pool:
-        assert SHOWN.search(submit(client, URL).text)
-        assert later[0].result().status_code == 302
-    assert Endpoint.objects.get().url == URL

@@ -53,12 +53,6 @@ def test_the_signature_is_recomputed_if_the_secret_is_still_the_same(
     assert (matches, verdict[1] in words) == (verdict[0], True), words
 
 
-def test_an_attempt_that_was_not_signed_has_no_verdict(chatbot: Chatbot) -> None:
-    delivery = DeliveryFactory(chatbot=chatbot)
-    assert signature_verdict(delivery, None, attempt_of(delivery)) == (None, "")
-    assert signature_verdict(delivery, None, None) == (None, "")
-
-
 def test_the_curl_line_sends_the_same_bytes_and_signs_them_with_the_secret(
     receiver: Receiver,
 ) -> None:

@@ -1,21 +1,16 @@
 """Staff preview, start, watch, stop and resume bulk retries in the admin."""
 
-import re
-from datetime import UTC, datetime
-from html import unescape
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from chatbots.models import Chatbot
 from tests.factories.staff import AGENTS, signed_in, staff, superuser
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.pages import fields_of
-from webhooks.models import Delivery, RetryJob, RetryPart
+from webhooks.models import Delivery, RetryJob
 from webhooks.services.retry_job import advance, start
 from webhooks.services.selection import Selection
 
@@ -77,28 +72,6 @@ def test_a_job_retries_exactly_what_the_filter_matched(client: Client, chatbot: 
     assert (job.by, job.per_second) == (chatbot.account.owner.get_full_name(), 50)
 
 
-def test_a_day_without_a_time_is_included_in_full(client: Client, chatbot: Chatbot) -> None:
-    times = ("01T23:59:59.9", "02T00:00:00", "02T23:59:59.9", "03T00:00:00")
-    rows = failed(chatbot, len(times))
-    for row, time in zip(rows, times, strict=True):
-        Delivery.objects.filter(pk=row.pk).update(created_at=f"2026-01-{time}+00:00")
-    included = {row.pk for row in rows[1:3]}
-    query = "created_at_from_0=2026-01-02&created_at_from_1=&created_at_to_0=2026-01-02"
-    address = f"{ALL}?{query}"
-    preview = client.get(address)
-    assert "2026-01-02 23:59:59 UTC" in preview.text
-    form = fields_of(preview) | {"per_second": "50"}
-    job_page = client.post(address, form, follow=True).text
-    advance()
-    due = Delivery.objects.filter(due_at__isnull=False)
-    assert {*due.values_list("pk", flat=True)} == included
-    log = re.search(f'href="({LOG}[?][^"]+)"', job_page)
-    assert log
-    for shown in (f"{LOG}?{query}", unescape(log[1])):
-        found = re.findall("/delivery/([0-9a-f-]{36})/change/", client.get(shown).text)
-        assert set(found) == {*map(str, included)}
-
-
 @pytest.mark.parametrize(
     "query",
     ["state__exact=SUCCESS", "code=2xx", "is_test__exact=1", "event__exact=NEW_LEAD", "q=shop"],
@@ -150,58 +123,6 @@ def test_the_page_of_a_job_shows_its_progress_and_stops_and_resumes_it(
     assert "15 of 40" in client.get(JOBS).text
 
 
-def test_the_list_and_the_page_describe_a_jobs_filter_in_words(chatbot: Chatbot) -> None:
-    failed(chatbot)
-    client = signed_in(superuser())
-    selection = Selection(
-        chatbot=chatbot.pk,
-        account=chatbot.account_id,
-        code_class="5xx",
-        since=datetime(2020, 1, 1, tzinfo=UTC),
-    )
-    job = start(selection, None, per_second=1, by="Kim")
-    words = (
-        f"state: FAILED; chatbot: {chatbot.name}; account: {chatbot.account.name}; "
-        "response: 5xx; created from: 2020-01-01 00:00:00 UTC"
-    )
-    with CaptureQueriesContext(connection) as one:
-        assert words in unescape(client.get(JOBS).text)
-    assert words in unescape(client.get(page_of(job)).text)
-    RetryPart.objects.update(is_active=False)
-    start(Selection(chatbot=chatbot.pk), None, per_second=1, by="Sam")
-    with CaptureQueriesContext(connection) as two:
-        assert f">state: FAILED; chatbot: {chatbot.name}<" in unescape(client.get(JOBS).text)
-    assert len(two) == len(one)
-
-
-def test_the_pages_say_that_a_job_waits_while_sending_is_off(
-    client: Client, chatbot: Chatbot, settings: Any
-) -> None:
-    failed(chatbot)
-    job = start(Selection(), [chatbot.pk], per_second=1, by="Kim")
-    said = "The job waits while SENDING=off"
-    assert said not in client.get(ALL).text + client.get(page_of(job)).text
-    settings.SENDING = False
-    assert said in client.get(ALL).text
-    assert said in client.get(page_of(job)).text
-
-
-@pytest.mark.parametrize(("count", "is_cut"), [(2, False), (3, True)])
-def test_the_page_of_a_job_says_if_it_does_not_list_all_chatbots(
-    chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch, count: int, is_cut: bool
-) -> None:
-    monkeypatch.setattr("webhooks.admin.retry_job.LISTED", 2)
-    chatbots = [EndpointFactory().chatbot for _ in range(count)]
-    for one in chatbots:
-        failed(one)
-    job = start(Selection(), None, per_second=5, by="Kim")
-    RetryJob.objects.update(expected=12_000)
-    RetryPart.objects.filter(chatbot=chatbots[0]).update(retried=1_234)
-    text = signed_in(superuser()).get(page_of(job)).text
-    assert "<b>1,234 of 10,000+</b> retried" in text
-    assert ("Only the first 2 chatbots are listed." in text) == is_cut
-
-
 def test_staff_see_only_jobs_whose_chatbots_are_all_theirs(
     client: Client, chatbot: Chatbot
 ) -> None:
@@ -215,10 +136,3 @@ def test_staff_see_only_jobs_whose_chatbots_are_all_theirs(
     client.post(page_of(everything, "stop"))
     assert RetryJob.objects.get().state == "RUNNING"
     assert "Kim" not in client.get(JOBS).text
-
-
-def test_a_get_request_neither_stops_nor_resumes(client: Client, chatbot: Chatbot) -> None:
-    failed(chatbot)
-    job = start(Selection(), [chatbot.pk], per_second=1, by="Kim")
-    for name in ("stop", "resume"):
-        assert client.get(page_of(job, name)).status_code == 405

@@ -15,7 +15,6 @@ from webhooks.services.endpoint import (
     configure,
     replace_secret,
     send_test,
-    switch,
 )
 
 pytestmark = [pytest.mark.django_db, pytest.mark.proves("Events")]
@@ -38,12 +37,6 @@ def test_a_generated_secret_is_returned_once(chatbot: Chatbot) -> None:
     assert secret not in str(stored())
     assert endpoint.masked_secret == f"****{secret[-4:]}"
     assert endpoint.events == [event.value for event in Event]
-
-
-def test_a_given_secret_is_stored_and_not_returned(chatbot: Chatbot) -> None:
-    endpoint, told = configure(chatbot, url=URL, secret="sixteen-or-more-!", events=["NEW_LEAD"])
-    assert (told, secret_of(endpoint)) == (None, "sixteen-or-more-!")
-    assert endpoint.events == ["NEW_LEAD"]
 
 
 def test_a_second_configuration_replaces_everything_that_is_not_kept(chatbot: Chatbot) -> None:
@@ -79,27 +72,12 @@ def test_an_invalid_configuration_names_the_field_and_stores_nothing(
     assert not Endpoint.objects.exists()
 
 
-def test_without_the_add_on_a_configuration_is_rejected_with_the_reason(chatbot: Chatbot) -> None:
-    chatbot.account.webhooks_enabled = False
-    chatbot.account.save()
-    with pytest.raises(ConfigurationError, match="add-on") as refused:
-        configure(chatbot, url=URL)
-    assert refused.value.path == []
-
-
 @pytest.mark.parametrize("given", [None, "another-good-secret"])
 def test_a_secret_can_be_replaced(chatbot: Chatbot, given: str | None) -> None:
     endpoint = EndpointFactory(chatbot=chatbot)
     new = replace_secret(endpoint, given)
     assert secret_of(endpoint) == new != SECRET
     assert given is None or new == given
-
-
-def test_an_endpoint_can_be_switched_off_and_on(chatbot: Chatbot) -> None:
-    endpoint = EndpointFactory(chatbot=chatbot)
-    for active in (False, True):
-        switch(endpoint, active=active)
-        assert stored()["is_active"] == active
 
 
 @pytest.mark.parametrize("event", [event.value for event in Event])

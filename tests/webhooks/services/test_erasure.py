@@ -9,7 +9,7 @@ from tests.servers.behaviors import Behavior
 from tests.servers.receiver import Receiver
 from tests.webhooks.engine.steps import BROKEN, OK, begin, make_due, run, states, stored
 from webhooks.engine import attempt, schedule
-from webhooks.models import Attempt, Delivery
+from webhooks.models import Delivery
 from webhooks.models.reason import Refusal
 from webhooks.services import erasure
 from webhooks.services.retry import retry, retry_slowly
@@ -83,16 +83,3 @@ def test_an_erased_delivery_is_not_retried(delivery: Delivery) -> None:
     assert sum(retry_slowly(Delivery.objects.all(), by="Kim")) == 1
     assert retry(Delivery.objects.all(), by="Kim") == 0
     assert list(Delivery.objects.filter(due_at__isnull=False)) == [other]
-
-
-def test_many_deliveries_are_erased_in_batches(
-    delivery: Delivery, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(erasure, "BATCH", 2)
-    rows = [delivery, *(DeliveryFactory(chatbot=delivery.chatbot) for _ in range(4))]
-    for row in rows:
-        Attempt.objects.create(
-            delivery=row, number=1, response_body=b"echo", started_at=row.created_at
-        )
-    assert list(erasure.erase(Delivery.objects.filter(chatbot=delivery.chatbot))) == [2, 2, 1]
-    assert not any(contents(row) for row in rows)

@@ -8,11 +8,9 @@ from django.utils import timezone
 
 from chatbots.models import Chatbot
 from config.models import PeriodicWork
-from config.runtime import time_budget
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from webhooks import tasks
 from webhooks.models import Attempt, Delivery
-from webhooks.services import retention
 
 pytestmark = pytest.mark.django_db
 NOW = datetime.now(UTC)
@@ -52,26 +50,3 @@ def test_the_daily_pruning_deletes_old_finished_deliveries(
     assert (Delivery.objects.exists(), Attempt.objects.exists()) == (stays, stays)
     left = PeriodicWork.objects.get(name=tasks.PRUNE).due_at - timezone.now()
     assert timedelta(hours=23) < left <= DAYS
-
-
-def test_pruning_that_takes_too_long_continues_a_minute_later(
-    chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(retention, "BATCH", 2)
-    monkeypatch.setattr(time_budget, "ONE_GO", 0.0)
-    for _ in range(5):
-        made(chatbot, days=31)
-    PeriodicWork.objects.add([tasks.PRUNE])
-    [(_, claim)] = PeriodicWork.objects.claim()
-    tasks.prune(claim)
-    assert Delivery.objects.count() == 3
-    work = PeriodicWork.objects.get(name=tasks.PRUNE)
-    assert work.claim is None
-    assert timedelta(0) < work.due_at - timezone.now() <= timedelta(minutes=1)
-
-
-def test_pruning_works_in_batches(chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retention, "BATCH", 2)
-    for _ in range(5):
-        made(chatbot, days=2)
-    assert list(retention.prune(timezone.now() - DAYS)) == [2, 2, 1]

@@ -1,24 +1,17 @@
 """Retry jobs run at the requested speed, can be stopped, and retry each delivery exactly once."""
 
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
-from django.conf import settings
-from django.db import connection, transaction
-from django.utils import timezone
 
 from chatbots.models import Chatbot
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers.behaviors import answer
-from tests.servers.locks import waits_for_a_lock
 from tests.servers.processes import Worker, wait_until
 from tests.servers.receiver import Receiver
 from webhooks.models import Attempt, Delivery, Endpoint, RetryJob
-from webhooks.models.retry_job import JobState, RetryPart
+from webhooks.models.retry_job import JobState
 from webhooks.services import retry_job
 from webhooks.services.retry import retry
 from webhooks.services.retry_job import NotStarted, advance, plan, resume, start, stop
@@ -102,16 +95,6 @@ def test_a_job_requests_attempts_at_its_pace_in_the_order_of_events(
     assert (began.expected, sum(part.retried for part in began.parts.all())) == (50, 50)
 
 
-def test_a_job_continues_after_the_clock_was_set_back(bot: Chatbot, clock: Clock) -> None:
-    failed(bot, 50)
-    clock.go_on(3600)
-    job()
-    advance()
-    clock.go_on(-3000)
-    advance()
-    assert len(requested()) == 50
-
-
 def test_a_job_ends_when_nothing_remains(bot: Chatbot) -> None:
     failed(bot, 5)
     began = job()
@@ -155,29 +138,6 @@ def test_a_stopped_job_requests_nothing_until_it_is_resumed(bot: Chatbot, clock:
     assert len(requested()) == 60
 
 
-@pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no row locks")
-@pytest.mark.django_db(transaction=True)
-def test_resuming_a_job_locks_its_parts_first_as_stopping_it_does(bot: Chatbot) -> None:
-    failed(bot)
-    began = job()
-    stop(began, by="Kim")
-    parts, jobs = RetryPart.objects.filter(job=began), RetryJob.objects.filter(pk=began.pk)
-
-    def resume_elsewhere() -> None:
-        try:
-            resume(began)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(1) as pool, transaction.atomic():
-        list(parts.select_for_update())
-        resumed = pool.submit(resume_elsewhere)
-        wait_until(waits_for_a_lock)
-        jobs.update(updated_at=timezone.now())  # this would deadlock if `resume` had locked the job
-    resumed.result()
-    assert jobs.get().state == JobState.RUNNING
-
-
 def test_an_endpoint_has_one_job_at_a_time(bot: Chatbot) -> None:
     failed(bot, 2)
     first = job()
@@ -191,34 +151,6 @@ def test_an_endpoint_has_one_job_at_a_time(bot: Chatbot) -> None:
         resume(first)
     first.refresh_from_db()
     assert first.state == JobState.STOPPED
-
-
-def test_a_job_without_deliveries_is_not_started(bot: Chatbot) -> None:
-    with pytest.raises(NotStarted, match="no FAILED deliveries match"):
-        job()
-
-
-@pytest.mark.django_db(transaction=True)  # COMMIT checks the constraint
-def test_a_job_for_a_chatbot_deleted_after_planning_is_not_started(
-    bot: Chatbot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    failed(bot)
-    planned = replace(plan(EVERYTHING, None), endpoints=[(uuid4(), "deleted")])
-    monkeypatch.setattr(retry_job, "plan", lambda *_: planned)
-    with pytest.raises(NotStarted, match="a chatbot was deleted"):
-        job()
-    assert not RetryJob.objects.exists()
-
-
-def test_a_job_that_moved_on_in_another_worker_is_left_to_it(bot: Chatbot, clock: Clock) -> None:
-    failed(bot, 40)
-    clock.go_on(60)
-    began = job()
-    [stale] = began.parts.select_related("job")
-    advance()
-    before = len(requested())
-    retry_job._advance(stale)
-    assert len(requested()) == before
 
 
 @pytest.mark.slow

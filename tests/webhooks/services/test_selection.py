@@ -1,12 +1,9 @@
 """The delivery log, retry jobs and retry_deliveries share the same filters."""
 
-import re
 from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
 
 import pytest
-from django.conf import settings
 from django.utils import timezone
 
 from chatbots.models import Chatbot
@@ -14,10 +11,9 @@ from config.database.ids import new_id
 from config.durations import ONE_HOUR
 from tests.factories.webhooks import DeliveryFactory
 from webhooks.models import Delivery
-from webhooks.services.selection import Selection, with_id
+from webhooks.services.selection import Selection
 
 pytestmark = pytest.mark.django_db
-SOON = datetime(2999, 1, 1, tzinfo=UTC)
 
 
 def failed(chatbot: Chatbot, **fields: Any) -> Delivery:
@@ -93,23 +89,3 @@ def test_an_id_is_combined_with_the_other_parts_of_a_filter(chatbot: Chatbot) ->
     wanted = failed(chatbot, thread_id=thread_id, event="NEW_LEAD")
     failed(chatbot, event="NEW_LEAD")
     assert Selection(id=thread_id, event="NEW_LEAD").rows().get() == wanted
-
-
-@pytest.mark.skipif(not settings.EMBEDDED, reason="PostgreSQL's plans depend on its statistics")
-@pytest.mark.parametrize(
-    "conditions",
-    [
-        pytest.param({"chatbot": UUID(int=1)}, id="one chatbot"),
-        pytest.param({"chatbot__in": [UUID(int=1), UUID(int=2)]}, id="several chatbots"),
-        pytest.param({"state": "FAILED", "created_at__gte": SOON}, id="a state and a time"),
-        pytest.param({"answer_class": 5, "last_code": 503}, id="a cause"),
-    ],
-)
-def test_a_selection_by_id_reads_no_other_deliveries(conditions: dict[str, Any]) -> None:
-    plan = with_id(Delivery.objects.filter(**conditions), new_id()).explain()
-    used = set(re.findall(r"USING (?:COVERING )?INDEX (\w+)", plan))
-    assert used == {
-        "sqlite_autoindex_webhooks_delivery_1",
-        "delivery_of_thread",
-        "delivery_of_message",
-    }
