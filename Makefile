@@ -54,7 +54,7 @@ check: dev
 	@rm -rf build/check
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
-	$(ALONE) $(PY) -m mypy $(OURS)
+	$(ALONE) $(PY) -m mypy $(OURS) tests
 	.venv/bin/lint-imports --no-logo
 	$(ALONE) $(PY) manage.py check
 	$(ALONE) $(PY) manage.py makemigrations --check --dry-run

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import admin
-from django.http import HttpResponse
 from django.test import Client
 from django.urls import URLPattern, URLResolver, reverse
 
@@ -69,7 +68,7 @@ def addresses(tenant: Tenant) -> Iterator[str]:
 
 def opened(
     client: Client, tenant: Tenant, *, under: str = "/admin/", only: str = ""
-) -> Iterator[tuple[str, HttpResponse]]:
+) -> Iterator[tuple[str, Any]]:
     """Open admin pages. Yields the first HTML page of each route as (address, response).
 
     Only addresses that begin with `under` and match the regular expression `only` are opened.

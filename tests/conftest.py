@@ -13,7 +13,6 @@ import pytest
 from django.conf import settings
 from django.contrib import admin
 from django.db import connection
-from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 from pytest_django.plugin import DjangoDbBlocker
@@ -103,7 +102,7 @@ class Api:
         self.key = key
         self.client = Client(raise_request_exception=False)
 
-    def call(self, method: str, path: str, body: Any = None, **headers: str) -> HttpResponse:
+    def call(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
         known = {"Authorization": f"Bearer {self.key}"} if self.key else {}
         raw = body if isinstance(body, bytes) else b"" if body is None else orjson.dumps(body)
         return self.client.generic(
@@ -114,19 +113,19 @@ class Api:
             headers=known | {name.replace("_", "-"): value for name, value in headers.items()},
         )
 
-    def get(self, path: str, **headers: str) -> HttpResponse:
+    def get(self, path: str, **headers: str) -> Any:
         return self.call("GET", path, **headers)
 
-    def post(self, path: str, body: Any = None, **headers: str) -> HttpResponse:
+    def post(self, path: str, body: Any = None, **headers: str) -> Any:
         return self.call("POST", path, body, **headers)
 
-    def put(self, path: str, body: Any = None, **headers: str) -> HttpResponse:
+    def put(self, path: str, body: Any = None, **headers: str) -> Any:
         return self.call("PUT", path, body, **headers)
 
-    def patch(self, path: str, body: Any = None, **headers: str) -> HttpResponse:
+    def patch(self, path: str, body: Any = None, **headers: str) -> Any:
         return self.call("PATCH", path, body, **headers)
 
-    def delete(self, path: str, **headers: str) -> HttpResponse:
+    def delete(self, path: str, **headers: str) -> Any:
         return self.call("DELETE", path, **headers)
 
 
@@ -143,7 +142,7 @@ def do_not_wait_for_the_disk() -> None:
         with connection.cursor() as cursor:
             cursor.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
         connection.close()
-        connection.close_pool()  # the setting applies only to new connections
+        connection.close_pool()  # type: ignore[attr-defined] # the setting applies only to new connections
 
 
 @pytest.fixture(scope="session")

@@ -73,5 +73,4 @@ def keep() -> None:
             return [f"DELETE FROM {connection.ops.quote_name(table)}" for table in changed]
         return sql_flush(style, connection, **options)
 
-    flush.sql_flush = statements
-    flush.emit_post_migrate_signal = lambda *_, **__: write(kept)
+    vars(flush).update(sql_flush=statements, emit_post_migrate_signal=lambda *_, **__: write(kept))

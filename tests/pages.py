@@ -5,7 +5,6 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from django.http import HttpResponse
 from django.test import Client
 
 
@@ -58,7 +57,7 @@ class Fields(HTMLParser):
             self.values[name] = [*(known if isinstance(known, list) else [known]), value]
 
 
-def fields_of(page: HttpResponse) -> dict[str, Any]:
+def fields_of(page: Any) -> dict[str, Any]:
     """Return the fields of all forms on a page, without the CSRF token.
 
     If several fields have the same name, the value for that name is a list.
@@ -68,7 +67,7 @@ def fields_of(page: HttpResponse) -> dict[str, Any]:
     return {name: value for name, value in parser.values.items() if name != "csrfmiddlewaretoken"}
 
 
-def submit(client: Client, address: str, **changes: Any) -> HttpResponse:
+def submit(client: Client, address: str, **changes: Any) -> Any:
     """Open a page, assert that its status is 200, change some fields, and submit its form."""
     page = client.get(address)
     assert page.status_code == 200, page.content[-500:]

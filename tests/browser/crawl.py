@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 from axe_playwright_python.sync_playwright import Axe
@@ -61,14 +62,15 @@ class Look:
     """A window width and a color scheme."""
 
     width: int
-    scheme: str
+    scheme: Literal["light", "dark"]
 
     def __str__(self) -> str:
         return f"{self.width}-{self.scheme}"
 
 
 PHONE, DESK = 390, 1440
-LOOKS = tuple(Look(width, scheme) for width in (PHONE, DESK) for scheme in ("light", "dark"))
+SCHEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
+LOOKS = tuple(Look(width, scheme) for width in (PHONE, DESK) for scheme in SCHEMES)
 
 
 @dataclass

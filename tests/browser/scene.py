@@ -23,12 +23,13 @@ from webhooks.signing import signature
 
 URL = "https://shop.example/hooks/chat"
 MINUTE = timedelta(minutes=1)
-WAITING = (  # minutes waited, visitor's name, text, tags, and whether the thread is important
+# Minutes waited, visitor's name, text, tags, and whether the thread is important
+WAITING: tuple[tuple[int, str, str, list[str], bool], ...] = (
     (24, "Anna Berg", "I was charged twice and no one answers my emails.", ["billing"], True),
     (9, "Ben Castle", "Can I change the address? The parcel leaves today.", ["shipping"], False),
     (2, "", "is it open on sunday", [], False),
 )
-ANSWERED = (
+ANSWERED: tuple[tuple[str, str, list[str]], ...] = (
     ("Cleo Diaz", "Thanks, that helped!", ["shipping"]),
     ("Dan Ekman", "Do you have the blue one in size 40?", []),
     ("Eva Fox", "Where is my refund?", ["billing", "refund"]),
@@ -180,7 +181,7 @@ def failure(shop: Chatbot, code: int, ms: int, body: bytes) -> Delivery:
             number=number,
             status="FAILED" if number == 4 else "RETRYING",
             url=URL,
-            signature=signature(delivery.body, SECRET),
+            signature=signature(bytes(delivery.body), SECRET),
             response_code=code,
             response_ms=ms + number,
             response_headers={"content-type": "text/plain"},

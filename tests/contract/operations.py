@@ -120,7 +120,7 @@ def ids_of(chatbot: Chatbot) -> dict[str, str]:
     """Create one row of each kind for a chatbot. Returns the ids, keyed by their names in paths."""
     thread = ThreadFactory(chatbot=chatbot)
     LeadSettingsFactory(chatbot=chatbot)
-    rows = {
+    rows: dict[str, Any] = {
         "account": chatbot.account,
         "chatbot": chatbot,
         "follow_up_prompt": FollowUpPromptFactory(chatbot=chatbot),

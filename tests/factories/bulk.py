@@ -44,13 +44,13 @@ def copy(row: Model, count: int, columns: Mapping[str, str] = {}, *, source: str
     """
     table, key = row._meta.db_table, row._meta.pk
     assert key is not None
-    names = [field.column for field in row._meta.concrete_fields if not field.generated]
+    names = [field.column or "" for field in row._meta.concrete_fields if not field.generated]
     given = {"id": new_id(), **columns}
     values = [given.get(name, f'template."{name}"') for name in names]
     sql = (
         f"INSERT INTO {table} ({', '.join(map(quoted, names))}) SELECT {', '.join(values)}"
         f" FROM {source or SERIES[connection.vendor]} AS s"
-        f" CROSS JOIN {table} AS template WHERE template.{quoted(key.column)} = %s"
+        f" CROSS JOIN {table} AS template WHERE template.{quoted(str(key.column))} = %s"
     )
     parameters: list[Any] = [] if source else [count]
     with connection.cursor() as cursor:

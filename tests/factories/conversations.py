@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.db.models import Model
 from factory import LazyAttribute, Sequence, SubFactory
 
 from conversations.models import Lead, Message, Thread, Visitor
@@ -38,7 +39,7 @@ class MessageFactory(RowFactory):
     content = Sequence("message {}".format)
 
     @classmethod
-    def _create(cls, model_class: type[Message], *args: Any, **fields: Any) -> Message:
+    def _create(cls, model_class: type[Model], *args: Any, **fields: Any) -> Message:
         thread = fields["thread"]
         thread.last_position += 1
         thread.save(update_fields=["last_position"])

@@ -139,7 +139,7 @@ def columns(cursor: CursorWrapper, row: Model) -> tuple[Any, ...] | None:
     """Read a stored row in plain SQL, because building a queryset for each row would be slow."""
     key, quote = row._meta.pk, connection.ops.quote_name
     cursor.execute(
-        f"SELECT * FROM {quote(row._meta.db_table)} WHERE {quote(key.column)} = %s",
+        f"SELECT * FROM {quote(row._meta.db_table)} WHERE {quote(str(key.column))} = %s",
         [key.get_db_prep_value(row.pk, connection)],
     )
     return cursor.fetchone()

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.db.models import Model
 from django.utils import timezone
 from factory import LazyAttribute, SubFactory
 
@@ -23,7 +24,7 @@ class EndpointFactory(RowFactory):
     url = "https://127.0.0.1:9/hook"
 
     @classmethod
-    def _create(cls, model_class: type[Endpoint], *args: Any, **fields: Any) -> Endpoint:
+    def _create(cls, model_class: type[Model], *args: Any, **fields: Any) -> Endpoint:
         secret = fields.pop("secret", SECRET)
         sealed = {
             "sealed_secret": sealing.seal(secret),

@@ -63,8 +63,8 @@ def install(wanted: str) -> None:
             connection.execute_wrappers.append(crash.watch)
 
     connection_created.connect(see, weak=False)
-    BaseDatabaseWrapper.commit = commit_and_die  # type: ignore[method-assign]
-    BaseDatabaseWrapper.rollback = roll_back_and_forget  # type: ignore[method-assign]
+    BaseDatabaseWrapper.commit = commit_and_die  # type: ignore[method-assign,assignment]
+    BaseDatabaseWrapper.rollback = roll_back_and_forget  # type: ignore[method-assign,assignment]
 
 
 class Crash:

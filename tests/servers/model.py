@@ -65,7 +65,7 @@ def replying(reply: Callable[[Messages], str], *, delay: float = 0.0) -> Behavio
     return behavior
 
 
-def saying(content: Content, *, delay: float = 0.0, **how: str) -> Behavior:
+def saying(content: Content, *, delay: float = 0.0, **how: Any) -> Behavior:
     return answer(200, completion(content, **how), "Content-Type: application/json", delay=delay)
 
 

@@ -42,7 +42,7 @@ class Postgres:
     def __enter__(self) -> Self:
         assert self.programs
         words = ["--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-locale"]
-        initdb = [self.programs / "initdb", *words, "-D", self.folder / "data"]
+        initdb = [str(self.programs / "initdb"), *words, "-D", str(self.folder / "data")]
         subprocess.run(initdb, check=True, **self.options)
         self.start()
         with psycopg.connect(self.url.replace(NAME, "postgres"), autocommit=True) as connection:
@@ -56,9 +56,9 @@ class Postgres:
     def start(self) -> None:
         """Start the server, and wait until it has recovered."""
         assert self.programs
-        where = ["-D", self.folder / "data", "-p", str(self.port), "-h", "127.0.0.1", "-k", ""]
+        where = ["-D", str(self.folder / "data"), "-p", str(self.port), "-h", "127.0.0.1", "-k", ""]
         with (self.folder / "log").open("ab") as log:
-            command = [self.programs / "postgres", *where]
+            command = [str(self.programs / "postgres"), *where]
             self.running = subprocess.Popen(command, stderr=log, **self.options)
         wait_until(self.answers, 60, told=(self.folder / "log").read_text)
 

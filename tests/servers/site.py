@@ -138,7 +138,8 @@ def locked(seconds: float) -> Iterator[None]:
     The lock is held for at least `seconds` seconds, even if the `with` block ends sooner.
     """
     if connection.vendor == "postgresql":
-        connect, begin = psycopg.connect(**connection.get_connection_params()), LOCK
+        connect: Any = psycopg.connect(**connection.get_connection_params())
+        begin = LOCK
     else:
         connect, begin = sqlite3.connect(connection.settings_dict["NAME"]), "BEGIN IMMEDIATE"
     with contextlib.closing(connect) as held:
@@ -174,7 +175,7 @@ def away() -> Iterator[None]:
     """Refuse all connections to the test database, and close the existing ones."""
     name, parameters = connection.settings_dict["NAME"], connection.get_connection_params()
     connection.close()
-    connection.close_pool()
+    connection.close_pool()  # type: ignore[attr-defined] # PostgreSQL's
     with psycopg.connect(**parameters | {"dbname": "postgres"}, autocommit=True) as server:
         server.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false')
         server.execute(

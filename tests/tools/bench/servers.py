@@ -38,12 +38,13 @@ class Floor(Web):
             DJANGO_SETTINGS_MODULE="",
         )
         workers = 1 if settings.MACHINE_BOUND else os.cpu_count() or 1
-        self.command = (
+        command: tuple[str, ...] = (
             *("-m", "granian", "--interface", "wsgi", "--http", "1", "--no-ws"),
             *("--host", "127.0.0.1", "--port", str(self.port), "--log-level", "error"),
             *("--workers", str(workers), "--blocking-threads", "2", "--backlog", "1024"),
             "tests.tools.bench.floor.application:application",
         )
+        self.command = command  # type: ignore[assignment] # longer than that of the service
 
     def answers(self) -> bool:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):

@@ -2,6 +2,7 @@
 
 import time
 from contextlib import suppress
+from typing import Any
 
 import psycopg
 from kombu.exceptions import OperationalError
@@ -27,5 +28,6 @@ def publish(ledger: Ledger, broker: str, seconds: float) -> None:
             deliver.app.connection_for_write(broker, **options) as connection,
         ):
             for ids in ledger.rows(CLAIMED):
-                deliver.apply_async(tuple(map(str, ids)), connection=connection, retry=False)
+                given: dict[str, Any] = {"connection": connection, "retry": False}
+                deliver.apply_async(tuple(map(str, ids)), **given)
         time.sleep(0.01)

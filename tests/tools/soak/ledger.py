@@ -79,11 +79,13 @@ class Ledger:
                 number,
                 status,
                 bool(cut),
-                *rest,
-                started=seconds(began),
-                finished=seconds(ended) if ended else None,
+                by,
+                code,
+                reason,
+                seconds(began),
+                seconds(ended) if ended else None,
             )
-            for delivery, number, status, cut, *rest, began, ended in self.rows(ATTEMPTS)
+            for delivery, number, status, cut, by, code, reason, began, ended in self.rows(ATTEMPTS)
         ]
 
 

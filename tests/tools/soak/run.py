@@ -41,7 +41,7 @@ class Story:
     without_event: int
     left_success: list[str]
     left_to_do: int
-    ended_alone: list[tuple[str, int]]
+    ended_alone: list[tuple[str, int | None]]
     workers: int
     errors: list[str]
     seconds: float = 0.0
@@ -57,7 +57,7 @@ class Soak:
     seed: int
     deadline: float
     quiet: bool = False
-    ended_alone: list[tuple[str, int]] = field(default_factory=list)
+    ended_alone: list[tuple[str, int | None]] = field(default_factory=list)
 
     def wait(self, fact: Callable[[], Any], what: str) -> None:
         """Wait until a function returns a true value, or raise NotInTime at the deadline."""

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 from pathlib import Path
+from typing import Any
 
 from tests.patience import PATIENCE
 from tests.servers.forks import Forked
@@ -41,7 +42,7 @@ class RunningSink:
         return self.out.read_text() + self.err.read_text()
 
     @property
-    def events(self) -> list[dict]:
+    def events(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.out.read_text().splitlines()]
 
     def url(self) -> str:

@@ -26,7 +26,7 @@ def run() -> int:
     """Attempt all deliveries that can be claimed, and return how many there were."""
     works = begin()
     for work in works:
-        assert schedule.settle(work, attempt.send(work))
+        assert work and schedule.settle(work, attempt.send(work))
     return len(works)
 
 
@@ -35,7 +35,8 @@ def make_due(delivery: Delivery) -> None:
 
 
 def stored(delivery: Delivery) -> dict[str, Any]:
-    return Delivery.objects.values().get(pk=delivery.pk)
+    found: dict[str, Any] = dict(Delivery.objects.values().get(pk=delivery.pk))
+    return found
 
 
 def states(delivery: Delivery) -> list[tuple[int, str]]:

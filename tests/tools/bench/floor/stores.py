@@ -54,14 +54,14 @@ class Postgres:
         return given
 
     @staticmethod
-    def ident(stored: UUID | None) -> Any:
+    def ident(stored: Any) -> Any:
         """Return a stored id in a form that orjson can write."""
         return stored
 
     @staticmethod
     def moment(stored: datetime | None) -> str | None:
         """Return a stored time in the wire format."""
-        return stored and f"{stored.isoformat(timespec='milliseconds')[:-6]}Z"
+        return f"{stored.isoformat(timespec='milliseconds')[:-6]}Z" if stored else None
 
     @staticmethod
     def free(stored: Any) -> Any:
