@@ -1,5 +1,3 @@
-from typing import Any
-
 import pytest
 
 from chatbots.models import Appearance, Chatbot
@@ -25,10 +23,9 @@ def row(chatbot: Chatbot) -> Appearance:
 
 @pytest.mark.proves("Appearance and localization/appearance", "Appearance/record")
 def test_the_appearance_is_returned(
-    api: Api, there: str, chatbot: Chatbot, row: Appearance, django_assert_max_num_queries: Any
+    api: Api, there: str, chatbot: Chatbot, row: Appearance
 ) -> None:
-    with django_assert_max_num_queries(4):
-        answer = api.get(there)
+    answer = api.get(there)
     assert (answer.status_code, answer.json()["message"]) == (200, "success")
     record = answer.json()["data"]
     check(record, APPEARANCE)
