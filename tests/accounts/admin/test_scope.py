@@ -108,7 +108,8 @@ def said(answer: Any) -> str:
     return text.decode(errors="replace").lower()
 
 
-@pytest.mark.parametrize("who", [pytest.param("manager", marks=pytest.mark.slow), "agent"])
+@pytest.mark.slow
+@pytest.mark.parametrize("who", ["manager", "agent"])
 def test_no_address_shows_or_changes_rows_of_another_account(
     who: str, request: pytest.FixtureRequest, foreign: Tenant, own: Tenant
 ) -> None:
@@ -152,7 +153,6 @@ def test_no_id_in_a_query_or_a_form_shows_or_changes_rows_of_another_account(
     assert asked > 80
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("who", [pytest.param("manager", marks=pytest.mark.slow), "agent"])
 def test_a_row_of_another_account_looks_like_a_missing_row(
     who: str, request: pytest.FixtureRequest, foreign: Tenant, own: Tenant
@@ -246,6 +246,7 @@ CROSSING = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", admin.site._registry, ids=lambda model: model._meta.label_lower)
 def test_a_list_accepts_only_the_lookups_of_its_filters(
     model: type[Model], default_model: LlmModel

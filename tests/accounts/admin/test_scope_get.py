@@ -37,10 +37,8 @@ def queries(address: str, tenant: Tenant) -> list[dict[str, str]]:
     return [{}, {"q": tenant.word, "view": "all"} if address == INBOX else {"q": tenant.word}]
 
 
-@pytest.mark.parametrize(
-    "who",
-    ["agent", *(pytest.param(who, marks=pytest.mark.slow) for who in ("superuser", "manager"))],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("who", ["agent", "superuser", "manager"])
 def test_no_get_request_changes_a_row(who: str, default_model: Any) -> None:
     tenant = Tenant("mine")
     group, user = (AGENTS, tenant.member) if who == "agent" else (ACCOUNT_ADMINS, tenant.owner)

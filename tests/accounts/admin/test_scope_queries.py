@@ -81,7 +81,8 @@ def queries(client: Client, address: str) -> int:
     return len(captured)
 
 
-@pytest.mark.parametrize("who", ["superuser", pytest.param("manager", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("who", ["superuser", "manager"])
 def test_every_page_needs_the_same_few_queries_at_any_number_of_rows(
     who: str, default_model: LlmModel
 ) -> None:

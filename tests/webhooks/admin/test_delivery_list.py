@@ -88,6 +88,7 @@ def test_the_pages_hold_every_delivery_of_the_chatbots_once_in_order(
     assert [row["id"] for row in json.loads(text)] == ids
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "index"),
     [
