@@ -1,10 +1,8 @@
 """Read what a page contains and looks up, and submit its forms as a browser does."""
 
-import logging
 from html.parser import HTMLParser
 from typing import Any
 
-import pytest
 from django.test import Client
 
 
@@ -72,10 +70,3 @@ def submit(client: Client, address: str, **changes: Any) -> Any:
     page = client.get(address)
     assert page.status_code == 200, page.content[-500:]
     return client.post(address, fields_of(page) | changes)
-
-
-def missing_names(client: Client, address: str, caplog: pytest.LogCaptureFixture) -> set[str]:
-    """Return the names that a page's templates look up but do not find. Django logs each one."""
-    with caplog.at_level(logging.DEBUG, logger="django.template"):
-        client.get(address)
-    return {record.getMessage().split("'")[1] for record in caplog.records if record.exc_info}

@@ -91,17 +91,6 @@ def test_a_stored_response_is_not_returned_to_a_caller_who_has_lost_access(
     assert added.post(path, INSTRUCTION, Idempotency_Key="one").status_code == 403
 
 
-def test_rate_limits_apply_before_a_stored_response_is_returned(
-    settings: Any, api: Api, chatbot: Chatbot
-) -> None:
-    settings.RATE_LIMIT_USER = (1, 86_400)
-    path = instructions(chatbot)
-    assert api.post(path, INSTRUCTION, Idempotency_Key="one").status_code == 200
-    assert api.post(path, INSTRUCTION, Idempotency_Key="one").status_code == 429
-    settings.RATE_LIMIT_USER = None
-    assert api.post(path, INSTRUCTION, Idempotency_Key="one").status_code == 200
-
-
 def test_a_400_is_stored_but_a_429_for_an_exceeded_quota_is_not(api: Api, thread: Thread) -> None:
     path = path_of(thread)
     bad = [api.post(path, {"content": ""}, Idempotency_Key="bad").content for _ in range(2)]
@@ -112,17 +101,6 @@ def test_a_400_is_stored_but_a_429_for_an_exceeded_quota_is_not(api: Api, thread
     assert StoredAnswer.objects.count() == 1  # a 429 is not stored, so a retry is processed
     Plan.objects.filter(pk=thread.chatbot.account.plan_id).update(monthly_messages=None)
     assert api.post(path, {"content": "Hi"}, Idempotency_Key="one").status_code == 200
-
-
-def test_other_methods_ignore_the_header(api: Api, thread: Thread) -> None:
-    path = path_of(thread).replace("/message", "/escalate")
-    escalated = [
-        api.patch(path, Idempotency_Key="one").json()["data"]["thread"]["escalated"]
-        for _ in range(2)
-    ]
-    assert escalated == [True, False]
-    again = [api.post(path, Idempotency_Key="one").json() for _ in range(2)]
-    assert again[0] == again[1]
 
 
 @pytest.mark.parametrize(

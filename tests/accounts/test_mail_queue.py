@@ -1,15 +1,13 @@
 """Queued emails are sent, and retried a limited number of times after a temporary failure."""
 
-import errno
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from io import BufferedIOBase
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
-from django.core.mail.backends.base import BaseEmailBackend
 from django.db import connections
 from django.db.models import F
 from django.utils import timezone
@@ -204,36 +202,3 @@ def test_a_slow_email_is_not_claimed_by_another_worker(
         threads.submit(connections.close_all).result()
     assert taken_by_others == []
     assert (len(server.mails), stored(mail).state) == (1, "SENT")
-
-
-def test_a_late_task_with_a_lost_claim_sends_nothing(server: MailServer, mail: Mail) -> None:
-    [(mail_id, lost)] = mail_queue.claim(4)
-    Mail.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
-    mail_queue.claim(4)
-    mail_queue.send(mail_id, lost)
-    assert not server.mails
-
-
-class Short(BaseEmailBackend):
-    """An email backend that fails as if the machine had run out of resources."""
-
-    error: Exception
-
-    def send_messages(self, _: object) -> NoReturn:
-        raise self.error
-
-
-def check_not_tried(mail: Mail) -> None:
-    """Try to send an email. Asserts that the attempt is not counted and the email is due again."""
-    assert send_all() == 1
-    assert (stored(mail).state, mail.tries, mail.claimed_until) == ("PENDING", 0, None)
-    assert mail.due_at <= timezone.now()
-
-
-@pytest.mark.parametrize("error", [OSError(errno.EMFILE, "Too many open files"), MemoryError()])
-def test_a_shortage_of_resources_does_not_count_as_a_try(
-    settings: Any, monkeypatch: pytest.MonkeyPatch, mail: Mail, error: Exception
-) -> None:
-    settings.EMAIL_BACKEND = f"{__name__}.Short"
-    monkeypatch.setattr(Short, "error", error, raising=False)
-    check_not_tried(mail)

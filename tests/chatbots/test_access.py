@@ -4,20 +4,16 @@ from itertools import product
 from typing import Any
 
 import pytest
-from django.db import connection
-from django.db.models import QuerySet
 from django.test import RequestFactory
 
-from accounts.access import accounts_of
 from accounts.caller import Caller
-from accounts.models import Account, Membership, User
+from accounts.models import Account, User
 from accounts.permissions import ADDED, CHATBOT_VIEW, Action, Role, may
 from accounts.services import api_key
 from chatbots.access import ChatbotForbidden, OpenChatbot, open_to
-from chatbots.models import Chatbot, ChatbotMember
+from chatbots.models import Chatbot
 from chatbots.viewsets.base import CallerViewSet
 from config.runtime.context import Context, acting
-from tests.factories import bulk
 from tests.factories.accounts import AccountFactory, MembershipFactory, UserFactory
 from tests.factories.chatbots import ChatbotFactory, ChatbotMemberFactory
 
@@ -80,79 +76,3 @@ def test_the_accounts_of_a_person_agree_with_the_permission_table(
         user = MembershipFactory(account=account, role=role).user
     opened = list(Account.objects.open_to(user.pk, action))
     assert opened == ([account] if may(action, {role}) else [])
-
-
-@pytest.fixture
-def tenants() -> list[User]:
-    """Create many accounts with chatbots. Returns an owner, a super admin and a member."""
-    users = User.objects.bulk_create(
-        [User(email=f"person{number}@tenants.example") for number in range(3 * TENANTS)]
-    )
-    owners, admins, members = (users[start::3] for start in range(3))
-    plan = AccountFactory().plan
-    accounts = Account.objects.bulk_create(
-        [Account(name="tenant", owner=owner, plan=plan, webhooks_enabled=True) for owner in owners]
-    )
-    Membership.objects.bulk_create(
-        Membership(account=account, user=user, role=role)
-        for people, role in ((admins, Role.SUPER_ADMIN), (members, Role.MEMBER))
-        for account, user in zip(accounts, people, strict=True)
-    )
-    chatbots = Chatbot.objects.bulk_create(
-        [Chatbot(account=account, name="chatbot") for account in accounts]
-    )
-    owned = "(SELECT account_id FROM chatbots_chatbot WHERE name = 'chatbot')"
-    for number in range(1, CHATBOTS_EACH):
-        columns = {"account_id": "s.account_id", "name": f"'chatbot {number}'"}
-        bulk.copy(chatbots[0], len(chatbots), columns, source=owned)
-    ChatbotMember.objects.bulk_create(
-        ChatbotMember(chatbot=chatbot, user=user)
-        for chatbot, user in zip(chatbots, members, strict=True)
-    )
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")
-    return [owners[7], admins[8], members[9]]
-
-
-def scanned(rows: "QuerySet[Any]") -> list[str]:
-    """Return the steps of a query's plan that scan a table sequentially."""
-    if connection.vendor == "sqlite":
-        steps = [line.split(maxsplit=3)[-1] for line in rows.explain().splitlines()]
-        return [step for step in steps if step.startswith("SCAN")]
-    return [line for line in rows.explain().splitlines() if "Seq Scan" in line]
-
-
-@pytest.mark.slow
-def test_rows_of_other_tenants_are_not_read(tenants: list[User]) -> None:
-    owner, admin, member = tenants
-    assert scanned(Chatbot.objects.filter(description="none")), "the check detects a scan"
-    for user, count in ((owner, CHATBOTS_EACH), (admin, CHATBOTS_EACH), (member, 1)):
-        rows = open_to(Caller(user.pk))
-        assert rows.count() == count
-        assert scanned(rows[:20]) == []
-        assert scanned(accounts_of(Caller(user.pk))) == []
-        assert scanned(Account.objects.open_to(user.pk, Action.MANAGE_ACCOUNT)) == []
-    people = Chatbot.objects.filter(pk=open_to(Caller(member.pk))[0].pk).users()
-    assert (people.count(), scanned(people)) == (3, [])
-
-
-def people() -> dict[str, tuple[User, set[Chatbot]]]:
-    """Create a person for each kind of access. Returns the people and the chatbots they may use."""
-    own, led, joined, closed, other = ChatbotFactory.create_batch(5)
-    everything: User = UserFactory()
-    Account.objects.filter(pk=own.account_id).update(owner=everything)
-    for chatbot, role in ((led, Role.SUPER_ADMIN), (joined, Role.MEMBER), (closed, Role.MEMBER)):
-        MembershipFactory(account=chatbot.account, user=everything, role=role)
-    for chatbot in (own, led, joined, other):
-        ChatbotMemberFactory(chatbot=chatbot, user=everything)
-    ChatbotFactory(account=joined.account)
-    admin = MembershipFactory(account=led.account, role=Role.SUPER_ADMIN).user
-    member = MembershipFactory(account=joined.account).user
-    ChatbotMemberFactory(chatbot=joined, user=member)
-    return {
-        "everything": (everything, {own, led, joined}),
-        "owner": (led.account.owner, {led}),
-        "super admin": (admin, {led}),
-        "member": (member, {joined}),
-        "stranger": (UserFactory(), set()),
-    }

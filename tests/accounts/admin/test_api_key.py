@@ -155,25 +155,3 @@ def test_a_key_issued_by_another_person_is_shown_only_to_its_owner(owner: User, 
     assert manager.get(LIST).content.decode().count(row.prefix) > 0
     manager.post(reverse("admin:accounts_apikey_revoke", args=[row.pk]))
     assert Api(key).get(MINE).status_code == 401
-
-
-@pytest.mark.parametrize("issuer", ["manager", "superuser"])
-@pytest.mark.parametrize(
-    "fault", ["no account", "another account", "not a member", "cannot sign in", "deactivated"]
-)
-def test_a_key_for_another_person_needs_an_account_that_both_belong_to(
-    owner: User, issuer: str, fault: str
-) -> None:
-    account = owner.owned_accounts.get()
-    other = person("stranger" if fault == "not a member" else "member", owner)
-    if fault == "cannot sign in":
-        User.objects.filter(pk=other.pk).update(is_staff=False)
-    if fault == "deactivated":
-        User.objects.filter(pk=other.pk).update(is_active=False)
-    if fault == "another account":
-        account = AccountFactory()
-    chosen = "" if fault == "no account" else str(account.pk)
-    client = signed_in(owner if issuer == "manager" else superuser())
-    page = client.post(ISSUE, {"email": other.email, "account": chosen})
-    assert page.status_code == 200
-    assert not ApiKey.objects.exists()

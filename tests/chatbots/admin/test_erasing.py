@@ -16,7 +16,6 @@ from tests.factories.chatbots import ChatbotMemberFactory
 from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff, superuser
 from tests.factories.tenant import Tenant
 from tests.factories.webhooks import DeliveryFactory
-from webhooks.models import Delivery
 
 KINDS = (Thread, Visitor, Lead, Chatbot)
 MAY = ("owner", "super admin", "superuser")
@@ -106,16 +105,3 @@ def test_the_page_lists_what_will_be_deleted_and_counts_up_to_a_limit(tenant: Te
         for position in range(100, 1_200)
     )
     assert "more than 1,000 messages" in listed(thread)
-
-
-def test_the_delivery_log_keeps_the_rows_of_a_deleted_chatbot(tenant: Tenant) -> None:
-    row = row_of(tenant, Delivery)
-    client = client_of(tenant, "owner")
-    client.post(at(tenant.chatbot), {"name": "mine bot"})
-    log = client.get(reverse("admin:webhooks_delivery_changelist")).content.decode()
-    assert str(row.pk) in log
-    assert "erased" in client.get(at(row, "change")).content.decode()
-    stranger = signed_in(staff(Tenant("other").owner, ACCOUNT_ADMINS))
-    assert str(row.pk) not in (
-        stranger.get(reverse("admin:webhooks_delivery_changelist")).content.decode()
-    )

@@ -6,8 +6,8 @@ from django.urls import reverse
 
 from accounts.permissions import Action
 from chatbots.models import Chatbot
-from tests.factories.accounts import MembershipFactory, UserFactory
-from tests.factories.chatbots import ChatbotFactory, ChatbotMemberFactory
+from tests.factories.accounts import MembershipFactory
+from tests.factories.chatbots import ChatbotMemberFactory
 from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff
 
 ADDRESS = reverse("admin:chatbots_chatbot_why")
@@ -53,17 +53,6 @@ def test_the_answer_is_that_of_the_permission_table(
     assert need in text
     assert f"In {chatbot.account}, {user.email} holds {role}." in text
     assert f"was {'' if added else 'not '}added to {chatbot}." in text
-
-
-def test_people_and_chatbots_of_other_accounts_look_like_missing_ones(
-    client: Client, chatbot: Chatbot
-) -> None:
-    foreign = ChatbotFactory(name="Theirs")
-    for email in (foreign.account.owner.email, UserFactory().email, "missing@example.com"):
-        assert "no such person in" in asked(client, chatbot, email, Action.USE_CHATBOT)
-    text = asked(client, foreign, foreign.account.owner.email, Action.USE_CHATBOT)
-    assert "Select a valid choice" in text
-    assert "Theirs" not in text
 
 
 def test_the_page_is_for_managers(chatbot: Chatbot) -> None:

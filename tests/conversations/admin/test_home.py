@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,12 +11,11 @@ from django.utils import timezone
 
 from accounts.models import Plan, Usage
 from accounts.quotas import month_of
-from chatbots.models import Chatbot, LlmModel
+from chatbots.models import Chatbot
 from config.outbound.failures import Reason
-from conversations.models import Handoff, Lead, TokenUsage
+from conversations.models import Lead
 from conversations.models.message import MessageType
-from conversations.services import agent_message, escalation
-from conversations.services.threads import update
+from conversations.services import escalation
 from tests.factories.accounts import AccountFactory
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory
@@ -66,22 +64,6 @@ def test_the_figures_count_only_the_users_own_chatbots(client: Client, chatbot: 
     furnish(chatbot)
     furnish(ChatbotFactory())
     assert cards(client) == LIVE
-
-
-def test_the_waiting_visitors_are_those_of_the_chosen_account(chatbot: Chatbot) -> None:
-    for bot in (chatbot, ChatbotFactory(account=chatbot.account), ChatbotFactory()):
-        furnish(bot)
-    client = signed_in(superuser())
-    for query, figure in (
-        ("", "6"),
-        (f"?account={chatbot.account_id}", "4"),
-        (f"?chatbot={chatbot.pk}", "2"),
-        ("?account=unknown", "0"),
-        ("?chatbot=unknown", "0"),
-    ):
-        page = client.get(HOME + query)
-        waiting = next(one for one in page.context["cards"] if one.label.startswith("waiting"))
-        assert waiting.figure == figure, query
 
 
 def test_a_foreign_chatbot_or_account_shows_nothing(client: Client) -> None:
@@ -173,37 +155,6 @@ def test_the_use_of_a_quota_is_stated_in_words(
     assert (shown.state[0], words in shown.state[1]) == (state, True)
     assert words in page.content.decode()
     assert ">-<" not in page.text
-
-
-def test_tokens_are_shown_by_account_and_model(client: Client, chatbot: Chatbot) -> None:
-    model = LlmModel.objects.get(is_default=True)
-    today = timezone.now().date()
-    for bot in (chatbot, ChatbotFactory()):
-        for _ in range(2):
-            TokenUsage.add(
-                chatbot_id=bot.pk,
-                model_id=model.pk,
-                day=today,
-                input_tokens=1_200,
-                output_tokens=30,
-            )
-    [row] = client.get(HOME).context["tokens"]
-    assert (row["account"], row["model"]) == (chatbot.account.name, model.title)
-    assert (row["replies_sum"], row["input_tokens_sum"], row["output_tokens_sum"]) == (2, 2400, 60)
-
-
-def test_the_outcomes_of_requests_for_a_person_are_shown(client: Client, chatbot: Chatbot) -> None:
-    threads = [ThreadFactory(chatbot=chatbot) for _ in range(2)]
-    for thread in (*threads, ThreadFactory()):
-        escalation.toggle(thread.pk)
-    Handoff.objects.update(asked_at=timezone.now() - timedelta(minutes=10, seconds=1))
-    agent_message.answer(threads[0].pk, agent=chatbot.account.owner, content="Here I am")
-    update(threads[0].pk, {"resolved": True})
-    page = client.get(HOME)
-    shown = page.context["requests"]
-    assert (shown.asked, shown.answered, shown.first_answer) == ("2", "1", "10 min")
-    assert (shown.resolved, shown.came_back) == ("1", "0")
-    assert "Requests for a person" in page.content.decode()
 
 
 @pytest.mark.parametrize("sending", [True, False])

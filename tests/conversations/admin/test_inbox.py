@@ -15,7 +15,7 @@ from chatbots.models import Chatbot
 from conversations.admin.inbox_views import VIEWS
 from conversations.models import Thread
 from conversations.models.message import MessageType
-from conversations.services import agent_message, escalation, visitor_message
+from conversations.services import agent_message, escalation
 from tests.factories.accounts import UserFactory
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory
@@ -87,57 +87,6 @@ def test_a_visitor_who_asked_for_a_person_waits_until_one_answers(
     assert titles(client, "?view=waiting") == ["asks"]
     agent_message.answer(thread.pk, agent=chatbot.account.owner, content="Let me look")
     assert titles(client, "?view=waiting") == []
-
-
-def test_a_visitor_who_writes_in_a_resolved_thread_waits_again(
-    client: Client, chatbot: Chatbot
-) -> None:
-    thread = talk(chatbot, "asks again", escalated=True, resolved=True)
-    assert titles(client, "?view=waiting") == []
-    visitor_message.send(visitor_message.receive(chatbot.pk, thread.pk, "Are you still there?"))
-    assert titles(client, "?view=waiting") == titles(client) == ["asks again"]
-
-
-def test_a_visitor_who_is_returned_to_the_ai_no_longer_waits(
-    client: Client, chatbot: Chatbot
-) -> None:
-    thread = talk(chatbot, "asks", MessageType.USER_MESSAGE)
-    for shown in (["asks"], []):
-        escalation.toggle(thread.pk)
-        assert titles(client, "?view=waiting") == shown
-
-
-def test_the_last_message_is_shown_as_text_with_its_author(
-    client: Client, chatbot: Chatbot
-) -> None:
-    thread = ThreadFactory(chatbot=chatbot, tags=["<b>tag</b>"], unread_messages_count=3)
-    MessageFactory(
-        thread=thread, message_type=MessageType.AI_MESSAGE, content="<script>alert(1)</script>"
-    )
-    page = client.get(INBOX).content.decode()
-    assert "AI: <bdi>&lt;script&gt;alert(1)&lt;/script&gt;</bdi>" in page
-    assert "&lt;b&gt;tag&lt;/b&gt;" in page
-    assert "<script>alert" not in page
-
-
-def test_the_tabs_count_their_threads_up_to_a_cap(client: Client, chatbot: Chatbot) -> None:
-    talk(chatbot, "waits", MessageType.USER_MESSAGE, escalated=True)
-    talk(ChatbotFactory(), "foreign", MessageType.USER_MESSAGE, escalated=True)
-    visitor = Thread.objects.get(title="waits").visitor
-    Thread.objects.bulk_create(
-        Thread(chatbot=chatbot, visitor=visitor, resolved=True) for _ in range(101)
-    )
-    page = client.get(INBOX)
-    tabs = {tab["label"]: tab["count"] for tab in page.context["cl"].tabs()}
-    assert tabs == {
-        "Waiting": 1,
-        "Escalated": 1,
-        "Important": 0,
-        "Mine": 0,
-        "All open": 1,
-        "Resolved": "99+",
-        "Archived": 0,
-    }
 
 
 @pytest.mark.parametrize(

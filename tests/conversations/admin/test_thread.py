@@ -72,23 +72,6 @@ def test_the_newest_fifty_messages_are_shown_and_older_ones_are_linked(
     assert shown == [list(range(71, 121)), list(range(21, 71)), list(range(1, 21))]
 
 
-@pytest.mark.parametrize(
-    ("number", "first", "last"), [(1, 1, 26), (60, 36, 85), (100, 71, 120), (120, 71, 120)]
-)
-def test_the_page_opens_at_a_message(
-    client: Client, thread: Thread, number: int, first: int, last: int
-) -> None:
-    messages = [MessageFactory(thread=thread, content=f"line {n}.") for n in range(1, 121)]
-    wanted = messages[number - 1]
-    opened = client.get(at(thread), {"message": str(wanted.pk)})
-    assert opened.status_code == 302
-    assert opened["Location"].endswith(f"#message-{wanted.position}")
-    text = text_of(client, opened["Location"])
-    shown = [int(found) for found in re.findall(r"line (\d+)\.", text)]
-    assert (shown[0], shown[-1]) == (first, last)
-    assert f'id="message-{wanted.position}"' in text
-
-
 def test_an_answer_takes_the_thread_over_without_an_escalation_event(
     client: Client, thread: Thread, agent: User
 ) -> None:
@@ -133,20 +116,6 @@ def test_details_can_be_changed(client: Client, thread: Thread) -> None:
     assert (thread.important, thread.archived) == (True, False)
 
 
-def test_tags_are_added_and_removed_one_at_a_time(client: Client, thread: Thread) -> None:
-    for tag in ("billing", " vip, late ", "billing", "", "x" * 256):
-        client.post(at(thread, "tag"), {"tag": tag})
-    thread.refresh_from_db()
-    assert thread.tags == ["billing", "vip, late"]
-    text = text_of(client, at(thread))
-    assert "Not tagged: Ensure this value has at most 255 characters" in text
-    assert 'aria-label="Remove the tag vip, late"' in text
-    for tag in ("vip, late", "unknown"):
-        client.post(at(thread, "untag"), {"tag": tag})
-    thread.refresh_from_db()
-    assert thread.tags == ["billing"]
-
-
 def test_a_text_that_two_people_have_changed_is_shown_before_it_is_replaced(
     client: Client, thread: Thread
 ) -> None:
@@ -181,16 +150,6 @@ def test_the_page_links_to_the_previous_and_the_next_waiting_conversation(
     assert links(second) == {"prev": at(first), "next": at(third)}
     assert links(third) == {"prev": at(second)}
     assert links(ThreadFactory(chatbot=chatbot)) == {"next": at(first)}
-
-
-def test_marking_a_thread_as_seen_resets_its_count_of_unread_messages(
-    client: Client, thread: Thread
-) -> None:
-    Thread.objects.filter(pk=thread.pk).update(unread_messages_count=3)
-    text_of(client, at(thread))
-    assert Thread.objects.get(pk=thread.pk).unread_messages_count == 3  # a GET changes nothing
-    assert client.post(at(thread, "seen")).status_code == 204
-    assert Thread.objects.get(pk=thread.pk).unread_messages_count == 0
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from config.durations import ONE_DAY, ONE_HOUR
 from conversations.models import Activity, Lead, Message, Thread
 from conversations.models.activity import DAY, HOUR
 from conversations.models.message import SystemMessageType
-from conversations.services import activity, agent_message, erasure, escalation
+from conversations.services import activity, erasure
 from conversations.services.activity import day_of, hour_of
 from tests.factories.accounts import UserFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory
@@ -116,39 +116,6 @@ def test_the_first_answer_after_an_escalation_by_a_visitor_counts(
     )
 
 
-def test_a_takeover_is_not_a_request_by_the_visitor(chatbot: Chatbot) -> None:
-    asked, taken = ThreadFactory(chatbot=chatbot), ThreadFactory(chatbot=chatbot)
-    escalation.toggle(asked.pk)
-    agent_message.answer(taken.pk, agent=UserFactory(), content="Hello")
-    now = timezone.now()
-    counts = activity.live(now - ONE_HOUR, now + timedelta(seconds=1), [chatbot.pk])
-    total: Counter[str] = sum(counts.values(), Counter())
-    assert (total["escalations"], total["answers"], total["messages"]) == (1, 0, 1)
-
-
-def test_existing_data_is_counted_when_the_work_first_runs(
-    chatbot: Chatbot, past: datetime
-) -> None:
-    thread = ThreadFactory(chatbot=chatbot)
-    for days in (0, 3, 29):
-        said(thread, past - days * ONE_DAY)
-    said(thread, past - 60 * ONE_DAY)
-    with CaptureQueriesContext(connection) as asked:
-        run()
-    assert len(figures(chatbot)) == 3
-    assert len(asked) < 100, "hours without rows need no queries"
-
-
-def test_the_newest_hour_keeps_its_counts_of_pruned_deliveries(chatbot: Chatbot) -> None:
-    old = timezone.now() - timedelta(days=31)
-    delivery = sent(chatbot, old, "FAILED")
-    said(ThreadFactory(chatbot=chatbot), old)
-    run()
-    delivery.delete()  # as if it had been pruned
-    run()
-    assert figures(chatbot)[hour_of(old)] == Counter(messages=1, failed=1)
-
-
 def test_erased_conversations_are_removed_from_the_figures(
     chatbot: Chatbot, past: datetime
 ) -> None:
@@ -173,16 +140,6 @@ def test_erased_conversations_are_removed_from_the_figures(
         hour_of(past + ONE_DAY): Counter(messages=1),
     }
     assert not Activity.objects.filter(stale_at__isnull=False)
-
-
-def test_an_erased_lead_is_removed_from_the_figures(chatbot: Chatbot, past: datetime) -> None:
-    thread = ThreadFactory(chatbot=chatbot)
-    lead = Lead.objects.create(id=id_at(past), chatbot=chatbot, thread=thread)
-    run()
-    assert figures(chatbot)[hour_of(past)]["leads"] == 1
-    erasure.erase_lead(lead)
-    run()
-    assert figures(chatbot)[hour_of(past)]["leads"] == 0
 
 
 def test_a_late_attempt_changes_the_figures_of_its_delivery(

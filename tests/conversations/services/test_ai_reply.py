@@ -8,7 +8,6 @@ import pytest
 from django.db import connection, connections
 
 from chatbots.llm.fallback import NOTED_EVERY
-from chatbots.llm.offline import UNKNOWN
 from chatbots.models import Chatbot, GeneralSettings, LlmModel
 from conversations.models import Draft, Message, Thread
 from conversations.models.message import MessageType
@@ -69,18 +68,6 @@ def test_the_prompt_is_built_from_the_settings(
         {"role": "assistant", "content": "three"},
         {"role": "user", "content": "four"},
     ]
-
-
-@pytest.mark.parametrize(
-    ("persona", "temperature"), [(0.75, 0.75), (None, 0.5)], ids=["the persona's", "the default"]
-)
-def test_without_an_active_instruction_another_creativity_level_applies(
-    asked: ModelServer, send: Send, chatbot: Chatbot, persona: float | None, temperature: float
-) -> None:
-    if persona:
-        PersonaFactory(chatbot=chatbot, creativity_level=persona)
-    send()
-    assert asked.questions[0]["temperature"] == temperature
 
 
 @pytest.mark.parametrize(
@@ -145,15 +132,6 @@ def test_the_history_in_a_prompt_is_limited_to_whole_messages_within_a_character
     assert [content[0] for _, content in read] == ["e", "d", "c"], "older messages are not read"
 
 
-def test_a_fallback_is_not_part_of_the_history_in_a_prompt(asked: ModelServer, send: Send) -> None:
-    asked.say(answer(400), saying("fine"))
-    assert send("one")[1]["content"] == FALLBACK
-    assert send("two")[1]["content"] == "fine"
-    assert prompted(asked) == ["one", "two"]
-    send("three")
-    assert prompted(asked) == ["one", "two", "fine", "three"]
-
-
 def test_a_message_that_is_too_long_does_not_prevent_later_replies(
     asked: ModelServer, send: Send
 ) -> None:
@@ -214,16 +192,6 @@ class TestFailure:
         send()
         model.refresh_from_db()
         assert model.last_failure_reason == "the model's endpoint answered 400"
-
-
-def test_the_built_in_model_never_shows_an_instruction(
-    default_model: LlmModel, send: Send, chatbot: Chatbot
-) -> None:
-    GeneralSettings.objects.update(description="We open at 9. Delivery is free.")
-    InstructionFactory(chatbot=chatbot, instruction="Answer delivery questions.", is_active=True)
-    PersonaFactory(chatbot=chatbot, title="Clerk", instructions="Speak about delivery.")
-    assert send("What about delivery?")[1]["content"] == "Delivery is free."
-    assert send("Who are you, clerk?")[1]["content"] == UNKNOWN
 
 
 @pytest.mark.django_db(transaction=True)

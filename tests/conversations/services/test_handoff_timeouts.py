@@ -73,11 +73,3 @@ def test_an_answered_conversation_that_is_idle_returns_to_the_ai(shop: Chatbot) 
     assert set(escalated) == {active.pk, unanswered.pk}
     last = Message.objects.filter(thread=silent).order_by("-position")[0]
     assert last.system_message_type == SystemMessageType.CONVERSATION_RETURNED_TO_AI
-
-
-def test_a_conversation_stays_with_its_agent_without_the_setting(shop: Chatbot) -> None:
-    Account.objects.update(return_after_minutes=None)
-    thread = waits(shop, minutes=60)
-    agent_message.answer(thread.pk, agent=shop.account.owner, content="Here I am")
-    Thread.objects.update(updated_at=timezone.now() - timedelta(days=9))
-    assert handoff_timeouts.return_silent() == 0

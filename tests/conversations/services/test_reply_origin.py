@@ -6,19 +6,17 @@ from html import unescape
 from typing import Any
 from unicodedata import lookup
 
-from django.utils import timezone
-
 from chatbots.models import Chatbot, GeneralSettings, Instruction, LlmModel
 from chatbots.services import general_settings
 from chatbots.services import instruction as instructions
 from chatbots.services import persona as personas
-from conversations.models import Message, ReplyOrigin, Thread, TokenUsage
+from conversations.models import Message, Thread
 from conversations.models.message import MessageType
-from conversations.services import erasure, reply_origin
+from conversations.services import reply_origin
 from tests.conversations.conftest import Send
 from tests.factories.chatbots import InstructionFactory, PersonaFactory
 from tests.servers.behaviors import answer
-from tests.servers.model import ModelServer, failing, saying
+from tests.servers.model import ModelServer
 
 AWKWARD = f'ß {lookup("GRINNING FACE")} \r\n\t"quotes" {{braces}} \u2028 \\ '
 PROMPTS, EDITS = 60, 30  # number of prompts, and number of edits made between them
@@ -69,21 +67,6 @@ def test_prompts_are_rebuilt_byte_for_byte_after_edits(
     assert rebuilt == sent
 
 
-def test_a_prompt_that_was_shortened_is_rebuilt_as_it_was_last_sent(
-    asked: ModelServer, send: Send
-) -> None:
-    for number in range(4):
-        send(f"Question {number} {'x' * 200}")
-    too_long = failing(400, {"code": "context_length_exceeded"})
-    asked.say(too_long, saying("short"))
-    send("now")
-    turns = reply_origin.rebuild(latest())
-    assert [turn.content for turn in turns] == [
-        one["content"] for one in asked.questions[-1]["messages"]
-    ]
-    assert len(turns) < len(asked.questions[-2]["messages"])
-
-
 def test_the_origin_names_the_versions_and_what_was_sent(
     asked: ModelServer, send: Send, chatbot: Chatbot
 ) -> None:
@@ -102,35 +85,6 @@ def test_the_origin_names_the_versions_and_what_was_sent(
     assert (origin.temperature, origin.history_length) == (0.25, 2)
     assert (origin.input_tokens, origin.output_tokens) == (1, 1)
     assert origin.failed_before == ""
-
-
-def test_a_fallback_records_the_model_that_was_asked(asked: ModelServer, send: Send) -> None:
-    send("before")
-    asked.say(answer(400))
-    send()
-    reply = latest()
-    assert reply.fallback_reason == "the model's endpoint answered 400"
-    assert reply.origin.model_id == LlmModel.objects.get(title="Real").pk
-    assert reply.origin.input_tokens is None
-    sent = asked.questions[-1]["messages"]
-    assert [turn.content for turn in reply_origin.rebuild(reply)] == [
-        one["content"] for one in sent
-    ]
-
-
-def test_tokens_are_counted_by_bot_model_and_day_and_outlive_the_messages(
-    asked: ModelServer, send: Send, thread: Thread, chatbot: Chatbot
-) -> None:
-    for _ in range(3):
-        send()
-    erasure.erase_thread(thread.pk)
-    for _ in erasure.purge():
-        pass
-    [row] = TokenUsage.objects.all()
-    assert (row.chatbot, row.model_id) == (chatbot, LlmModel.objects.get(title="Real").pk)
-    assert (row.day, row.replies) == (timezone.now().date(), 3)
-    assert (row.input_tokens, row.output_tokens) == (3, 3)
-    assert not ReplyOrigin.objects.exists(), "an origin is deleted with its message"
 
 
 def test_the_thread_page_explains_each_ai_message(

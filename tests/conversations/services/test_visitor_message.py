@@ -1,11 +1,9 @@
 import threading
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection, connections, transaction
-from django.utils import timezone
 
 from config.api import limits
 from config.api.errors import Unavailable
@@ -80,22 +78,3 @@ def test_a_send_that_loses_the_race_returns_the_reply_of_the_winner(
     halted.join(PATIENCE)
     assert [one.pk for one in told] == [one.pk for one in both]
     assert Message.objects.count() == 2
-
-
-def test_a_resumed_send_takes_a_place_while_its_reply_is_owed(
-    thread: Thread, default_model: Any, settings: Any
-) -> None:
-    """Requests that clients repeat after a crash must not occupy all threads of the new process."""
-    settings.REPLIES_IN_FLIGHT_OF_ACCOUNT, name = 1, new_id()
-    incoming = received(thread)
-    visitor_message.store(incoming, name)  # as if the process had died before the reply
-    OwedReply.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
-    with limits.places.one(thread.chatbot.account_id):
-        with pytest.raises(Unavailable):
-            visitor_message.send(incoming, message_id=name)
-        assert OwedReply.objects.exists()
-    both = visitor_message.send(incoming, message_id=name).messages
-    # The reply exists by now, so sending the message again does not count toward the limit.
-    with limits.places.one(thread.chatbot.account_id):
-        assert visitor_message.send(incoming, message_id=name).messages == both
-    assert Message.objects.count() == len(both) == 2

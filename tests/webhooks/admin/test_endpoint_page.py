@@ -10,16 +10,14 @@ from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
 from chatbots.models import Chatbot
 from tests.factories.staff import signed_in, superuser
-from tests.factories.webhooks import SECRET, DeliveryFactory, EndpointFactory
+from tests.factories.webhooks import SECRET, EndpointFactory
 from tests.pages import fields_of
 from webhooks import sealing
-from webhooks.models import Attempt, Delivery, Endpoint
+from webhooks.models import Endpoint
 from webhooks.services import endpoint as service
-from webhooks.services.endpoint import send_test
 
 URL = "https://127.0.0.1:9/hook"
 SINCE = datetime(2026, 3, 1, 8, 30, tzinfo=UTC)
@@ -140,34 +138,3 @@ def test_pausing_asks_for_confirmation_and_switching_on_does_not(
     assert client.get(pause).status_code == 302
     client.post(reverse("admin:webhooks_endpoint_resume", args=[chatbot.pk]))
     assert Endpoint.objects.get().is_active
-
-
-def test_the_page_shows_the_result_of_a_test_and_its_script_asks_for_it(
-    client: Client, address: str, chatbot: Chatbot
-) -> None:
-    endpoint = EndpointFactory(chatbot=chatbot)
-    test = send_test(endpoint, "NEW_LEAD", by="Kim")
-    text = client.get(f"{address}?test={test.pk}").content.decode()
-    assert "waiting for the response" in text
-    assert "data-moving" in text
-    news = reverse("admin:webhooks_delivery_news", args=[test.pk])
-    seen = client.get(news, {"part": "test"})["ETag"]
-    Delivery.objects.update(
-        state="FAILED", due_at=None, attempts_count=1, last_code=500, last_ms=39
-    )
-    Attempt.objects.create(
-        delivery=test,
-        number=1,
-        status="FAILED",
-        started_at=timezone.now(),
-        response_code=500,
-        response_body=b"<b>no</b>",
-    )
-    answer = client.get(news, {"part": "test"}, headers={"If-None-Match": seen})
-    html = answer.json()["html"]
-    for wanted in ("500 in 39 ms", "&lt;b&gt;no&lt;/b&gt;", "look at its own log"):
-        assert wanted in html
-    assert answer.json()["moving"] is False
-    other = DeliveryFactory(chatbot=chatbot)
-    for pk in (other.pk, "x"):
-        assert "the delivery</a>" not in client.get(f"{address}?test={pk}").content.decode()

@@ -1,7 +1,5 @@
 """The `retry_deliveries [--failed] [--chatbot ID] [--since ISO] [--event NAME]` command."""
 
-from typing import Any
-
 import pytest
 from django.core.management.base import CommandError
 
@@ -28,13 +26,6 @@ def test_the_help_explains_the_selection(capsys: pytest.CaptureFixture[str]) -> 
 @pytest.fixture
 def failed(chatbot: Chatbot) -> Delivery:
     return DeliveryFactory(chatbot=chatbot, state="FAILED", due_at=None, event="NEW_LEAD")
-
-
-def test_nothing_is_retried_while_sending_is_off(failed: Delivery, settings: Any) -> None:
-    settings.SENDING = False
-    with pytest.raises(CommandError, match="nothing is retried while SENDING=off"):
-        record("retry_deliveries")
-    assert Delivery.objects.get().due_at is None
 
 
 @pytest.mark.parametrize(
@@ -73,11 +64,3 @@ def test_it_retries_the_matching_deliveries(
 def test_invalid_input_is_a_clear_error(failed: Delivery, arguments: list[str], words: str) -> None:
     with pytest.raises(CommandError, match=words):
         record("retry_deliveries", *arguments)
-
-
-def test_a_retry_reports_erased_deliveries(capsys: pytest.CaptureFixture[str]) -> None:
-    endpoint = EndpointFactory()
-    DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", due_at=None)
-    DeliveryFactory(chatbot=endpoint.chatbot, state="FAILED", due_at=None, body=b"")
-    assert record("retry_deliveries") == {"retried": 1}
-    assert "1 cannot be retried: their content was erased" in capsys.readouterr().err

@@ -37,13 +37,6 @@ def test_the_old_key_is_no_longer_needed_after_a_rotation(
     assert [sealing.unseal(each) for each in sealed()] == [SECRET] * 3
 
 
-def test_a_second_run_changes_nothing(old_key: list[Endpoint]) -> None:
-    record("rotate_encryption_keys")
-    before = sealed()
-    record("rotate_encryption_keys")
-    assert sealed() == before
-
-
 def test_a_secret_that_no_key_can_decrypt_is_reported_and_the_others_are_rotated(
     old_key: list[Endpoint], settings: Any
 ) -> None:

@@ -95,23 +95,6 @@ def test_a_job_requests_attempts_at_its_pace_in_the_order_of_events(
     assert (began.expected, sum(part.retried for part in began.parts.all())) == (50, 50)
 
 
-def test_a_job_ends_when_nothing_remains(bot: Chatbot) -> None:
-    failed(bot, 5)
-    began = job()
-    advance()
-    began.refresh_from_db()
-    assert (began.state, began.finished_at is not None) == (JobState.DONE, True)
-    assert not retry_job.is_running()
-
-
-def test_deliveries_that_fail_after_its_start_are_not_part_of_a_job(bot: Chatbot) -> None:
-    before = failed(bot)[0]
-    job()
-    failed(bot)
-    advance()
-    assert requested() == [before]
-
-
 def test_a_delivery_that_was_retried_meanwhile_is_not_retried_again(bot: Chatbot) -> None:
     row = failed(bot)[0]
     job()

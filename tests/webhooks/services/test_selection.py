@@ -81,11 +81,3 @@ def test_a_filter_is_stored_and_described(chatbot: Chatbot) -> None:
         "cause: timeout",
         "created from: 2026-03-01 08:30:00 UTC",
     ]
-
-
-def test_an_id_is_combined_with_the_other_parts_of_a_filter(chatbot: Chatbot) -> None:
-    thread_id = new_id()
-    failed(chatbot, thread_id=thread_id)
-    wanted = failed(chatbot, thread_id=thread_id, event="NEW_LEAD")
-    failed(chatbot, event="NEW_LEAD")
-    assert Selection(id=thread_id, event="NEW_LEAD").rows().get() == wanted
