@@ -7,7 +7,8 @@ quotes an instruction or a persona.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from chatbots.llm.exchange import Reply
@@ -99,7 +100,7 @@ def answer(question: str, facts: str) -> Reply:
     topics = _topics(question)
     if not topics:
         return Reply(_courtesy(question))
-    quotes = _fitting(_sentences(facts), topics)
+    quotes = _fitting(_known(facts), topics)
     return Reply(" ".join(quotes), _sources(quotes)) if quotes else Reply(UNKNOWN)
 
 
@@ -151,7 +152,13 @@ def _sentences(facts: str) -> list[str]:
     return [part for part in dict.fromkeys(parts) if part and not ORDER.match(part)]
 
 
-def _fitting(sentences: Sequence[str], topics: set[str]) -> list[str]:
+@lru_cache(200)
+def _known(facts: str) -> dict[str, set[str]]:
+    """Return the topics of each sentence. They are cached, because a bot's facts seldom change."""
+    return {sentence: {_topic(word) for word in _words(sentence)} for sentence in _sentences(facts)}
+
+
+def _fitting(known: Mapping[str, set[str]], topics: set[str]) -> list[str]:
     """Choose up to QUOTED sentences that best fit the question, in their original order.
 
     A sentence qualifies if it mentions a known subject of the question, or topics that make up more
@@ -160,8 +167,7 @@ def _fitting(sentences: Sequence[str], topics: set[str]) -> list[str]:
     """
     subjects, enough = set(SUBJECT_OF.values()), _weight(topics) / 2
     fits: dict[str, tuple[int, int]] = {}
-    for sentence in sentences:
-        about = {_topic(word) for word in _words(sentence)}
+    for sentence, about in known.items():
         shared = about & topics
         weight = _weight(shared)
         if weight and (shared & subjects or weight > enough):

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from auditlog.context import disable_auditlog
 from django.db import IntegrityError, connection, transaction
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from psycopg.errors import UniqueViolation
 
 from accounts.models import Account
@@ -21,8 +21,20 @@ from chatbots.models import Appearance, Chatbot, GeneralSettings, Localization
 from chatbots.models.localization import DEFAULT_LOCALE
 from config.api.errors import InvalidRequest
 from config.database.erasable import erased, replacement
+from config.database.prepared import columns_of, prepare, row
 from config.database.row import save_changes
 from config.database.trail import record_deletion
+
+COLUMNS = columns_of(Chatbot)
+
+
+def locked(*, chatbot: UUID) -> "QuerySet[Chatbot, tuple[Any, ...]]":
+    """Select and lock a chatbot."""
+    rows = Chatbot.objects.select_for_update(no_key=True).filter(pk=chatbot).order_by()
+    return rows.values_list(*COLUMNS)
+
+
+LOCKED = prepare(locked)
 
 
 @contextmanager
@@ -87,7 +99,7 @@ def update_chatbot(chatbot_id: UUID, changes: Mapping[str, Any]) -> Chatbot:
     taken.
     """
     with unique_name(), transaction.atomic():
-        chatbot = Chatbot.objects.select_for_update(no_key=True).filter(pk=chatbot_id).first()
-        if chatbot is None:
+        found = LOCKED.first(chatbot=chatbot_id)
+        if found is None:
             raise ChatbotNotFound
-        return save_changes(chatbot, changes)
+        return save_changes(row(Chatbot, COLUMNS, found), changes)

@@ -19,11 +19,11 @@ Django puts among the statement's parameters are then replaced by the values of 
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections, transaction
@@ -38,6 +38,7 @@ insert_each, update_each = statements.insert_each, statements.update_each
 prepared, prepared_delete = statements.prepared, statements.prepared_delete
 prepared_update = statements.prepared_update
 
+RowT = TypeVar("RowT", bound=Model)
 # In this file, Any stands for a database connection, a compiler, a model's field or a value.
 SHAPES = 64  # maximum number of compiled shapes per statement; other shapes run as usual
 NO_MARK = type(None), bool  # values of these types are passed to the function itself
@@ -120,6 +121,17 @@ class Prepared:
 def prepare(build: Callable[..., Any]) -> Prepared:
     """Prepare the `values_list` queryset or the Update that a function returns."""
     return Prepared(build)
+
+
+def columns_of(model: type[Model], *names: str) -> tuple[str, ...]:
+    """Return the names of a model's columns, or some of them, in the order that `row` expects."""
+    columns = (field.attname for field in model._meta.concrete_fields)
+    return tuple(column for column in columns if column in names or not names)
+
+
+def row(model: type[RowT], columns: Sequence[str], values: Sequence[Any]) -> RowT:
+    """Build a row from its columns. Any other column is read when it is needed."""
+    return model.from_db(DEFAULT_DB_ALIAS, columns, values)
 
 
 def marks_for(values: Mapping[str, Any]) -> dict[str, Any]:

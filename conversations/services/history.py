@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Case, Exists, F, OuterRef, QuerySet, Subquery, Sum, Value, When, Window
 from django.db.models.functions import Length
 from django.utils import timezone
@@ -18,7 +17,7 @@ from django.utils import timezone
 from chatbots.llm.exchange import Turn
 from chatbots.llm.prompt import HISTORY_CHARACTERS
 from chatbots.models import Chatbot
-from config.database.prepared import Update, insert, prepare
+from config.database.prepared import Update, columns_of, insert, prepare, row
 from config.database.row import save_changes
 from conversations.models import Message, Thread
 from conversations.models.message import MessageType
@@ -94,7 +93,7 @@ def store(thread: Thread, message_type: MessageType, content: str, **fields: Any
     return message
 
 
-COLUMNS = tuple(field.attname for field in Thread._meta.concrete_fields)
+COLUMNS = columns_of(Thread)
 
 
 def next_position(rows: "QuerySet[Thread]", now: datetime, **values: Any) -> Update:
@@ -127,7 +126,7 @@ FOR_REPLY = prepare(position_for_reply)
 
 def as_stored(columns: Sequence[Any], known: Thread) -> Thread:
     """Build a thread from its columns. It shares the chatbot and the visitor of `known`."""
-    thread = Thread.from_db(DEFAULT_DB_ALIAS, COLUMNS, columns)
+    thread = row(Thread, COLUMNS, columns)
     thread.chatbot, thread.visitor = known.chatbot, known.visitor
     return thread
 

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import DEFAULT_DB_ALIAS, IntegrityError, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Case, Exists, F, OuterRef, QuerySet, When
 from django.utils import timezone
 
@@ -22,7 +22,7 @@ from chatbots.models import Chatbot, FollowUpPrompt
 from config.api import limits
 from config.api.errors import Refused, TooManyRequests, Unavailable
 from config.database.ids import new_id
-from config.database.prepared import Update, prepare
+from config.database.prepared import Update, columns_of, prepare, row
 from conversations import events
 from conversations.access import ThreadNotFound, read_thread, thread_of
 from conversations.models import Message, Thread, Visitor
@@ -55,22 +55,17 @@ class Incoming(NamedTuple):
         return not (self.thread.escalated or self.escalates)
 
 
-def part(model: type[Any], *names: str) -> tuple[type[Any], tuple[str, ...]]:
-    """Return a model with some of its columns, in the order that `Model.from_db` expects."""
-    columns = (field.attname for field in model._meta.concrete_fields)
-    return model, tuple(name for name in columns if name in names)
-
-
-# The columns to read of a thread and its related rows. Any other column is read when it is needed.
-PARTS = {
-    "": part(Thread, "id", "chatbot_id", "visitor_id", "escalated"),
-    "chatbot__": part(Chatbot, "id", "account_id", "name"),
-    "chatbot__account__": part(Account, "id", "plan_id", "webhooks_enabled"),
-    "chatbot__account__plan__": part(
-        Plan, "id", "monthly_messages", "messages_per_minute", "ai_replies_per_minute"
+# The columns to read of a thread and its related rows
+PARTS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
+    "": (Thread, columns_of(Thread, "id", "chatbot_id", "visitor_id", "escalated")),
+    "chatbot__": (Chatbot, columns_of(Chatbot, "id", "account_id", "name")),
+    "chatbot__account__": (Account, columns_of(Account, "id", "plan_id", "webhooks_enabled")),
+    "chatbot__account__plan__": (
+        Plan,
+        columns_of(Plan, "id", "monthly_messages", "messages_per_minute", "ai_replies_per_minute"),
     ),
-    "chatbot__endpoint__": part(Endpoint, "id", "is_active", "events"),
-    "visitor__": part(Visitor, "id", "email", "phone"),
+    "chatbot__endpoint__": (Endpoint, columns_of(Endpoint, "id", "is_active", "events")),
+    "visitor__": (Visitor, columns_of(Visitor, "id", "email", "phone")),
 }
 
 
@@ -119,8 +114,7 @@ def receive(chatbot_id: UUID, thread_id: UUID, content: str) -> Incoming:
     escalates, most_messages, *columns = found
     values = iter(columns)
     thread, chatbot, account, plan, endpoint, visitor = (
-        model.from_db(DEFAULT_DB_ALIAS, names, [*islice(values, len(names))])
-        for model, names in PARTS.values()
+        row(model, names, [*islice(values, len(names))]) for model, names in PARTS.values()
     )
     thread.chatbot, thread.visitor = chatbot, visitor
     chatbot.account, account.plan = account, plan
