@@ -6,6 +6,7 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.forms import HiddenInput
+from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
 from unfold.forms import PaginationInlineFormSet
@@ -28,11 +29,11 @@ class PagedFormSet(PaginationInlineFormSet):
     A submitted form set gets the rows that its page showed, even if they are now on another page.
     """
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        if self.is_bound:
-            self._queryset = self.posted_rows()
+    def get_queryset(self) -> Any:
+        """Return the rows of the page or, if the form set was submitted, the submitted rows."""
+        return self.posted_rows if self.is_bound else super().get_queryset()
 
+    @cached_property
     def posted_rows(self) -> list[Any]:
         """Return the row of each submitted form, or an empty row if the row no longer exists.
 

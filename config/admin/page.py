@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from django.contrib import messages
+from django.contrib.admin.utils import unquote
 from django.core.cache import cache
 from django.db.models import QuerySet
 from django.forms import Form
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 from django.utils.http import quote_etag
 from unfold.admin import ModelAdmin
 
@@ -64,6 +66,13 @@ def page(
             **context,
         },
     )
+
+
+def missing_row(model_admin: ModelAdmin, request: HttpRequest, key: object) -> HttpResponse:
+    """Lead to the home page, as Django does for the page of a row that does not exist."""
+    name = model_admin.opts.verbose_name
+    messages.warning(request, f"{name} {unquote(str(key))} does not exist. Was it deleted?")
+    return HttpResponseRedirect(reverse("admin:index"))
 
 
 def confirm_page(

@@ -20,7 +20,7 @@ from accounts.admin.scope import ScopedAdmin, holds, person, with_row
 from chatbots.admin.scope import open_chatbots
 from chatbots.admin.versions import number_in
 from config.admin.keyset import whole_id
-from config.admin.page import page
+from config.admin.page import missing_row, page
 from config.admin.post_only import post_only
 from conversations.access import lock_thread
 from conversations.admin import conversation
@@ -246,10 +246,7 @@ class ThreadDetailAdmin(ScopedAdmin):
         rows = conversation.with_drafts(polled_threads(request))
         thread: Any = rows.filter(pk=object_id).first()  # with annotations
         if thread is None:
-            missing: HttpResponse = self._get_obj_does_not_exist_redirect(
-                request, self.opts, str(object_id)
-            )
-            return missing
+            return missing_row(self, request, object_id)
         others = presence.renew(thread.pk, person(request))
         state = conversation.state_of(thread, thread.drafts_count, thread.newest_draft_at)
         tag = state_tag(thread, state, others)
