@@ -27,7 +27,7 @@ from config.content_type import plain_type
 from config.database.connections import release_connection
 from config.database.locks import WEB_LOCK_TIMEOUT, limit_waits
 from config.middleware import HostMiddleware
-from config.runtime.gate import gate
+from config.runtime.gate import gate_for, reads
 from config.runtime.processes import end_without_parent
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def application(environ: "WSGIEnvironment", start: "StartResponse") -> Iterable[
     try:
         if environ["PATH_INFO"] in HostMiddleware.PROBES:
             return respond(environ, start)
-        with received(environ) as added, gate.inside():
+        with received(environ) as added, gate_for(environ["REQUEST_METHOD"]).inside():
             if not added:
                 return respond(environ, start)
             return respond(environ, lambda status, given: start(status, [*given, *added]))
@@ -72,7 +72,7 @@ def pieces(response: HttpResponseBase) -> Iterator[bytes]:
     parts: Iterator[bytes] = iter(response)
     try:
         while True:
-            with gate.inside():
+            with reads.inside():
                 try:
                     part = next(parts, None)
                 finally:

@@ -1,12 +1,12 @@
 """Let only a few requests run Python at a time.
 
-The interpreter runs one thread at a time, so more threads would only compete for it. Without the
-gate, 250 replies in flight raised the 99th percentile of a read from 20 ms to several seconds, and
-emptied the connection pool. A request leaves the gate while it waits for a model or any other
-network peer, and a streamed response leaves it between its pieces.
+The interpreter runs one thread at a time, so more threads would only compete for it and for the
+connection pool: with 250 replies in flight, reads got a 503. A request leaves the gate while it
+waits for a model or any other network peer, and a streamed response leaves it between its pieces.
 
-Only web requests enter the gate. In other processes and threads, `waiting` only gives the
-connection back.
+Reads and writes have gates of their own, so that no read waits for the disk or for a lock that a
+write waits for. Only web requests enter a gate. In other processes and threads, `waiting` only
+gives the connection back.
 """
 
 import threading
@@ -18,25 +18,22 @@ from django.conf import settings
 
 from config.database.connections import release_connection
 
-# Must be smaller than the connection pool: probes use connections too, but pass by the gate.
-PLACES = 2 if settings.EMBEDDED else 4
+PLACES = 2 if settings.EMBEDDED else 3  # twice this is less than the size of the connection pool
+READS = ("GET", "HEAD")
+
+_current = threading.local()  # its attribute `gate` is the gate that the thread is inside, or None
 
 
 class Gate:
-    """A number of places. A thread takes at most one of them at a time.
+    """A number of places, of which each thread takes at most one.
 
     The places are in a queue, because a semaphore is slow when many threads wait for it.
     """
 
     def __init__(self, places: int) -> None:
         self.free: SimpleQueue[None] = SimpleQueue()
-        self.current = threading.local()
         for _ in range(places):
             self.free.put(None)
-
-    def is_inside(self) -> bool:
-        """Return whether the current thread has a place."""
-        return getattr(self.current, "inside", False)
 
     @contextmanager
     def inside(self) -> Iterator[None]:
@@ -47,30 +44,23 @@ class Gate:
         finally:
             self.leave()
 
-    @contextmanager
-    def outside(self) -> Iterator[None]:
-        """Give up the current thread's place, if it has one, and take one again at the end."""
-        if not self.is_inside():
-            yield
-            return
-        self.leave()
-        try:
-            yield
-        finally:
-            self.enter()
-
     def enter(self) -> None:
         """Wait for a place and take it."""
         self.free.get()
-        self.current.inside = True
+        _current.gate = self
 
     def leave(self) -> None:
         """Give up the current thread's place."""
-        self.current.inside = False
+        _current.gate = None
         self.free.put(None)
 
 
-gate = Gate(PLACES)
+reads, writes = Gate(PLACES), Gate(PLACES)
+
+
+def gate_for(method: str) -> Gate:
+    """Return the gate for requests with an HTTP method."""
+    return reads if method in READS else writes
 
 
 @contextmanager
@@ -81,5 +71,12 @@ def waiting() -> Iterator[None]:
     not be used inside a transaction, because its connection could not be released.
     """
     release_connection()
-    with gate.outside():
+    gate: Gate | None = getattr(_current, "gate", None)
+    if gate is None:
         yield
+        return
+    gate.leave()
+    try:
+        yield
+    finally:
+        gate.enter()
