@@ -27,6 +27,9 @@ KILL_TIMEOUT_MOST = 1800  # the longest kill timeout that granian accepts, in se
 # Maximum number of connections per web process. It is high because a proxy keeps idle connections
 # open, and because such a connection occupies no thread.
 CONNECTIONS = 8192
+# Seconds from the start of a new web process on SIGHUP until the old one is stopped. Must be longer
+# than a start, or there would be a moment without a process that listens.
+REPLACED_AFTER = 5
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +68,7 @@ def web_command() -> list[str]:
         *("--log-level", "error"),
         *("--log-config", str(settings.BASE_DIR / "config" / "runtime" / "server_log.json")),
         "--respawn-failed-workers",
-        *("--respawn-interval", "0.5"),
+        *("--respawn-interval", str(REPLACED_AFTER)),
         *("--workers-kill-timeout", str(min(grace(), KILL_TIMEOUT_MOST))),
         "config.wsgi:application",
     ]
