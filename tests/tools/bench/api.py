@@ -4,22 +4,18 @@ The floor (tests/tools/bench/floor) is a minimal server that answers the same re
 measures both servers. The server that goes first alternates between rounds.
 """
 
-import logging
 import re
 import statistics
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
-from django.db import transaction
 from django.db.models import Count, F
 
 from conversations.models import Message, Thread
-from tests.conftest import Api
 from tests.servers.processes import Web
-from tests.statements import counted
 from tests.tools.bench import rows, wire
 from tests.tools.bench.rows import Rows
 from tests.tools.bench.servers import Floor, cpu_seconds, service
@@ -148,31 +144,6 @@ def compare(call: Call, key: str, servers: tuple[Web, Web], *, size: float) -> d
     }
 
 
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Disable logging, so that in-process requests do not fill the screen."""
-    logging.disable(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logging.disable(logging.NOTSET)
-
-
-def statements(call: Call, key: str) -> int:
-    """Run one request in this process, and count its SQL statements.
-
-    Asserts that the request succeeds, and rolls its changes back.
-    """
-    api = Api(key)
-    with quiet(), transaction.atomic():
-        api.get("/v1/chatbots")  # records the key's use before the counting starts
-        with counted() as found:
-            answer = api.call(call.method, call.paths[0], call.body)
-        assert answer.status_code == 200, answer.content
-        transaction.set_rollback(True)
-    return len(found)
-
-
 def check_history() -> None:
     """Raise WrongAnswer if a thread has more or fewer messages than its counter says."""
     counts = Thread.objects.annotate(stored=Count("messages"))
@@ -194,7 +165,7 @@ def measure(size: float) -> dict[str, Any]:
             found = compare(call, made.key, servers, size=size)
             check_history()
             assert (Message.objects.count() > before) is (call.name == "POST message")
-            figures[call.name] = found | {"statements": statements(call, made.key)}
+            figures[call.name] = found
             print(f"  {call.name:18} " + line(figures[call.name]), flush=True)  # noqa: T201
     return figures
 
@@ -204,5 +175,5 @@ def line(found: dict[str, Any]) -> str:
         f"{found['service_a_second']:7.0f} : {found['floor_a_second']:7.0f} a second ="
         f" {found['ratio']:.3f} ({found['ratio_least']:.3f} to {found['ratio_most']:.3f}),"
         f" CPU {found['service_cpu_ms']:.2f} : {found['floor_cpu_ms']:.2f} ms"
-        f" (load {found['load_cpu_ms']:.3f}), {found['statements']} statements"
+        f" (load {found['load_cpu_ms']:.3f})"
     )

@@ -4,29 +4,19 @@ Each benchmark takes the receivers and a size (1 is full size), runs a worker as
 and returns its figures by name.
 """
 
-import itertools
 import os
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-import requests
-from requests.adapters import HTTPAdapter
-
-from tests.factories.webhooks import SECRET
-from tests.servers import certificates
 from tests.servers.processes import Process, Worker, stat, wait_until
 from tests.tools.bench import load
-from tests.tools.bench.sink import HOSTS, Sink
-from webhooks import signing
+from tests.tools.bench.sink import Sink
 from webhooks.models import Attempt, Delivery
 
 Figures = dict[str, float]
-Post = Callable[..., requests.Response]
 
 SLOTS = 512  # the default number of slots (threads) in a worker
-POOL = 32  # threads in each comparison pool; a pool with more threads is slower
 LEAST = 0.025  # seconds; shorter times are mostly noise, so ratios treat them as this long
 
 
@@ -76,20 +66,12 @@ def idle(sink: Sink, size: float) -> Figures:
 
 
 def throughput(sink: Sink, size: float) -> Figures:
-    """Let a worker drain a backlog, and compare it with thread pools that post the same bodies.
-
-    There are twenty receivers. One pool opens a new connection for each request, as a simple script
-    would. The other keeps its connections open. The pools only send, whereas the worker also stores
-    each attempt.
-    """
+    """Let a worker drain a backlog for twenty receivers that respond at once, or after 50 ms."""
     count = round(3_000 * size)
     figures: Figures = {}
     with worker(sink) as running:
         for path in ("/take", "/late"):
             events = load.events(load.endpoints(sink, path, 20), count)
-            bodies = [bytes(each.body) for each in events]
-            plain = posted(sink, path, bodies, requests.post)
-            keeping = posted(sink, path, bodies, keeping_session().post)
             cpu, began = cpu_seconds(running), load.commit(events)
             wait_until(lambda: sink.count() >= count, 300)
             seconds = max(one.moment for one in sink.take()) - began
@@ -97,37 +79,9 @@ def throughput(sink: Sink, size: float) -> Figures:
             name = f"throughput_{path[1:]}"
             figures |= {
                 f"{name}_a_second": count / seconds,
-                f"{name}_of_plain_pool": plain / seconds,
-                f"{name}_of_keeping_pool": keeping / seconds,
                 f"{name}_cpu_ms": 1000 * (cpu_seconds(running) - cpu) / count,
             }
     return figures
-
-
-def keeping_session() -> requests.Session:
-    session = requests.Session()
-    session.trust_env = False
-    session.mount("https://", HTTPAdapter(pool_connections=HOSTS, pool_maxsize=POOL))
-    return session
-
-
-def posted(sink: Sink, path: str, bodies: list[bytes], post: Post) -> float:
-    """Post bodies from a thread pool. Returns the seconds taken.
-
-    Asserts that each body is accepted.
-    """
-    trusted = certificates.ca_file()
-
-    def send(number: int, body: bytes) -> None:
-        headers = signing.headers(body, SECRET)
-        url = sink.url(path, number)
-        assert post(url, data=body, headers=headers, timeout=10, verify=trusted).ok
-
-    began = time.monotonic()
-    with ThreadPoolExecutor(POOL) as pool:
-        list(pool.map(send, itertools.count(), bodies))
-    sink.take()
-    return time.monotonic() - began
 
 
 def fairness(sink: Sink, size: float) -> Figures:

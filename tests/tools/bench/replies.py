@@ -15,7 +15,7 @@ from tests.tools.bench.api import QUESTION, WrongAnswer
 from tests.tools.bench.load import percentile
 from tests.tools.bench.model import slow_model
 from tests.tools.bench.rows import Chats
-from tests.tools.bench.servers import cpu_seconds, database_connections, memory_mib, service
+from tests.tools.bench.servers import cpu_seconds, memory_mib, service
 from tests.tools.bench.sink import Sink
 
 IN_FLIGHT, ACCOUNTS = 250, 5
@@ -105,7 +105,6 @@ def replies(size: float) -> dict[str, Any]:
             assert senders.is_alive()
             cpu, began = cpu_seconds(web), time.monotonic()
             beside = read(web, requests, seconds / 2)
-            connections = database_connections(web)
             beside += read(web, requests, seconds / 2)
             cores = (cpu_seconds(web) - cpu) / (time.monotonic() - began)
             memory = memory_mib(web)
@@ -124,7 +123,6 @@ def replies(size: float) -> dict[str, Any]:
         "sends": senders.heard.responses,
         "sends_p50_s": percentile(senders.heard.took, 0.5),  # includes the model's delay
         "sends_p99_s": percentile(senders.heard.took, 0.99),
-        "database_connections": connections,
         "memory_mib": memory,
         "cores": cores,
     }

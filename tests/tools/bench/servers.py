@@ -91,26 +91,6 @@ def memory_mib(process: Process) -> float:
     return total / 1024
 
 
-def database_connections(process: Process) -> int:
-    """Count the connections to the database, except the one used for counting.
-
-    On SQLite, count the open file descriptors of the database file in the server's processes.
-    """
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT count(*) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            )
-            return int(cursor.fetchone()[0])
-    name, count = str(connection.settings_dict["NAME"]), 0
-    for entry in members(process):
-        for file in (entry / "fd").iterdir():
-            with contextlib.suppress(OSError):
-                count += str(file.readlink()) == name
-    return count
-
-
 def environment_without_servers() -> dict[str, str]:
     """Return the environment variables for a run that uses the embedded default (SQLite)."""
     ours = {"TEST_DATABASE_URL", "TEST_REDIS_URL", "TEST_STATE_DIR"}

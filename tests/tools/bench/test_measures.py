@@ -14,7 +14,7 @@ MEASURES = measures.MEASURES | scale.MEASURES
 SIZES = {"arrival_idle": 0.1, "many_endpoints": 0.02, "slow_endpoints": 0.02}
 FLOORS = {
     "retries_earliest_s": 0.0,
-    "throughput_take_of_plain_pool": 0.01,
+    "throughput_take_a_second": 1.0,
     "many_endpoints_ratio": 0.1,
     "slow_endpoints_ratio": 0.2,
 }

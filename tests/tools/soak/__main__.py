@@ -36,7 +36,7 @@ from tests.tools.soak.run import run
 # The default number of events (or messages) and of faults for each scenario
 SIZES = {"deliveries": (5_000, 200), "replies": (2_000, 40)}
 Where = Callable[[], AbstractContextManager[Ground]]
-TOO_LONG = ("faults_at", "duplicates_explained", "deliveries_with_violations")  # too long to print
+TOO_LONG = ("faults_at", "duplicates_explained")  # too long to print
 
 
 def main() -> int:

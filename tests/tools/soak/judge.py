@@ -36,14 +36,12 @@ class Duplicate:
 class Verdict:
     """What the checks found: violations, duplicates caused by faults, and delays after deaths.
 
-    `broken` contains each delivery that violates a rule for individual deliveries, with everything
-    that is known about it. A delay is the time in seconds from a worker's death to the next attempt
-    of a delivery that the death interrupted. If another worker was alive and nothing else failed,
-    the delay is in `taken_over`. Otherwise, it is in `started_again`.
+    A delay is the time in seconds from a worker's death to the next attempt of a delivery that
+    the death interrupted. If another worker was alive and nothing else failed, the delay is in
+    `taken_over`. Otherwise, it is in `started_again`.
     """
 
     violations: list[str] = field(default_factory=list)
-    broken: list["Case"] = field(default_factory=list)
     duplicates: list[Duplicate] = field(default_factory=list)
     taken_over: list[float] = field(default_factory=list)
     started_again: list[float] = field(default_factory=list)
@@ -66,8 +64,6 @@ class Case:
         rules = (self.arrival, self.state, self.numbers, self.times, self.matches, self.doubles)
         found = [words for rule in rules for words in rule(verdict)]
         verdict.violations += [f"delivery {self.delivery.id}: {words}" for words in found]
-        if found:
-            verdict.broken.append(self)
 
     @property
     def whole(self) -> list[Attempt]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.tools.soak.faults import Fault
 from tests.tools.soak.ground import DELAYS, SLOTS, TIMEOUT, Ground
-from tests.tools.soak.judge import INTERRUPTIONS, Case, Verdict
+from tests.tools.soak.judge import INTERRUPTIONS, Verdict
 from tests.tools.soak.run import Story
 
 VERSIONS = ("django", "celery", "requests", "psycopg", "redis")
@@ -44,33 +44,6 @@ def write(ground: Ground, story: Story, verdict: Verdict, *, seed: int) -> dict[
         "ended_by_themselves": story.ended_alone,
         **of_faults(story),
         "violations": verdict.violations,
-        "deliveries_with_violations": [of_case(one) for one in verdict.broken],
-    }
-
-
-def of_case(case: Case) -> dict[str, Any]:
-    """Return a delivery with its attempts and requests. Times are seconds since the first fault."""
-    begin = begin_of(case.faults)
-    return {
-        "id": case.delivery.id,
-        "state": case.delivery.state,
-        "interruptions": case.delivery.interruptions,
-        "attempts": [
-            {
-                "number": one.number,
-                "status": one.status,
-                "interrupted": one.interrupted,
-                "code": one.code,
-                "reason": one.error,
-                "started_s": round(one.started - begin, 3),
-                "finished_s": one.finished and round(one.finished - begin, 3),
-            }
-            for one in case.attempts
-        ],
-        "requests": [
-            {"at_s": round(one.at - begin, 3), "said": one.said, "mood": one.mood}
-            for one in case.heard
-        ],
     }
 
 
