@@ -56,26 +56,25 @@ class Update(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Slot:
-    """A place among a statement's parameters for the value of this name."""
-
-    name: str
-
-
-@dataclass(frozen=True)
 class Statement:
-    """SQL, its parameters (constants and slots), and functions that convert values and rows."""
+    """SQL with its parameters, some of which are marks in place of the values of each call."""
 
     sql: str
     parameters: list[Any]
-    conversions: dict[str, Callable[[Any], Any]]
+    places: list[tuple[int, str]]  # the position of each mark, and the name of its value
+    numbers: dict[str, type]  # Django passes whole numbers to psycopg in types that name their size
     read: Callable[[list[Any], Any], list[tuple[Any, ...]]] | None
     writes: bool
 
     def run(self, given: Mapping[str, Any], database: Any) -> tuple[list[tuple[Any, ...]], int]:
         """Run the statement. Returns the rows, and the number of rows read or changed."""
-        values = {name: convert(given[name]) for name, convert in self.conversions.items()}
-        parameters = [values[part.name] if type(part) is Slot else part for part in self.parameters]
+        values = {
+            name: self.numbers[name](value) if name in self.numbers else stored(value, database)
+            for name, value in given.items()
+        }
+        parameters = [*self.parameters]
+        for position, name in self.places:
+            parameters[position] = values[name]
         rows, count = execute(database, self.sql, parameters, reads=bool(self.read))
         return self.read(rows, database) if self.read and rows else [], count
 
@@ -167,33 +166,35 @@ def compiled(
     marks = marks_for(values)
     built = build(*shape, **{**values, **marks})
     update = built if isinstance(built, Update) else None
-    query: Any = built.rows.query.chain(UpdateQuery) if update else built.query
-    if update:
-        query.annotations = {}
-        query.clear_ordering(force=True)
-        query.add_update_values(update.values)
+    query: Any = updating_query(update) if update else built.query
     compiler = query.get_compiler(connection=database)
     sql, parameters = compiler.as_sql()
     columns = [column for column, *_ in compiler.select or ()]
     if update and update.returning:
         fields: Any = [update.rows.model._meta.get_field(name) for name in update.returning]
-        names = ", ".join(database.ops.quote_name(field.column) for field in fields)
-        sql, columns = (
-            f"{sql} RETURNING {names}",
-            [field.get_col(query.base_table) for field in fields],
-        )
+        columns = [field.get_col(query.base_table) for field in fields]
+        sql += " RETURNING " + ", ".join(database.ops.quote_name(field.column) for field in fields)
     read = reader(compiler, columns) if columns else None
-    places = {stored(mark, database): Slot(name) for name, mark in marks.items()}
-    known: dict[str, Callable[[Any], Any]] = {}
-    slots: list[Any] = []
-    for part in parameters:
-        slot = places.get(part) if isinstance(part, (str, int, UUID, date)) else None
-        slots.append(slot or constant(part, marks))
-        if slot:
-            known[slot.name] = conversion(part, marks[slot.name], database)
-    if missing := set(marks) - set(known):
+    names = {stored(mark, database): name for name, mark in marks.items()}
+    places = [
+        (position, names[part])
+        for position, part in enumerate(parameters)
+        if isinstance(part, (str, int, UUID, date)) and part in names
+    ]
+    if missing := set(marks) - {name for _, name in places}:
         raise TypeError(f"not among the statement's parameters: {', '.join(sorted(missing))}")
-    return Statement(sql, slots, known, read, writes=bool(update))
+    check_constants(set(parameters) - set(names), marks)
+    numbers = {n: type(parameters[at]) for at, n in places if isinstance(marks[n], int)}
+    return Statement(sql, list(parameters), places, numbers, read, writes=bool(update))
+
+
+def updating_query(update: Update) -> UpdateQuery:
+    """Return the query of an Update. Drops the order and the annotations of its rows."""
+    query: Any = update.rows.query.chain(UpdateQuery)
+    query.annotations = {}
+    query.clear_ordering(force=True)
+    query.add_update_values(update.values)
+    return query  # type: ignore[no-any-return]
 
 
 def stored(value: Any, database: Any) -> Any:
@@ -207,28 +208,13 @@ def stored(value: Any, database: Any) -> Any:
     return value
 
 
-def conversion(parameter: Any, mark: Any, database: Any) -> Callable[[Any], Any]:
-    """Return a function that converts a value to the form that its mark has as a parameter.
-
-    Django passes a whole number to psycopg as an instance of a class that names its size.
-    """
-    if isinstance(mark, (int, str)):
-        return type(parameter)
-    if isinstance(mark, UUID):
-        native = database.features.has_native_uuid_field
-        return (lambda value: value) if native else (lambda value: value.hex)
-    if isinstance(mark, datetime):
-        return database.ops.adapt_datetimefield_value  # type: ignore[no-any-return]
-    return database.ops.adapt_datefield_value  # type: ignore[no-any-return]
-
-
-def constant(part: Any, marks: Mapping[str, Any]) -> Any:
-    """Return a constant parameter. Raises TypeError for a computed value and for part of a mark."""
-    if not isinstance(part, CONSTANTS) or (isinstance(part, str) and COMPUTED.fullmatch(part)):
-        raise TypeError(f"a prepared statement must not contain a computed value: {part!r}")
-    if any(str(mark)[:20] in str(part) for mark in marks.values()):
-        raise TypeError(f"a prepared statement must not change a value: {part!r}")
-    return part
+def check_constants(constants: Iterable[Any], marks: Mapping[str, Any]) -> None:
+    """Raise TypeError if a constant is a computed value, or contains a mark."""
+    for part in constants:
+        if not isinstance(part, CONSTANTS) or (isinstance(part, str) and COMPUTED.fullmatch(part)):
+            raise TypeError(f"a prepared statement must not contain a computed value: {part!r}")
+        if any(str(mark)[:20] in str(part) for mark in marks.values()):
+            raise TypeError(f"a prepared statement must not change a value: {part!r}")
 
 
 def reader(compiler: Any, columns: list[Any]) -> Callable[[list[Any], Any], list[tuple[Any, ...]]]:
