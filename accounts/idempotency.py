@@ -26,9 +26,9 @@ from accounts.models.stored_answer import SMALLEST
 from config.api import limits
 from config.api.errors import ApiError, InvalidRequest
 from config.api.viewsets import IDEMPOTENCY_KEY
+from config.database.claims import LEASE, Renewal
 from config.database.ids import new_id
 from config.database.locks import delete_unlocked, update_unlocked
-from config.database.renewal import Renewal
 from config.runtime.gate import waiting
 
 LONGEST = 255  # maximum length of an Idempotency-Key
@@ -36,8 +36,6 @@ KEY = re.compile(f"[!-~]{{1,{LONGEST}}}")
 KEPT_FOR = timedelta(hours=24)
 MAX_KEPT = 64 * 1024 * 1024  # maximum size of an account's stored responses, in bytes
 PRUNED_EVERY = 4 * 1024 * 1024  # average number of bytes that an account stores between prunings
-LEASE = timedelta(seconds=8)
-RENEWED_EVERY = 2.0  # seconds between renewals of a running request's lease
 LOOK_FIRST, LOOK_LAST = 0.05, 0.5  # shortest and longest time between two polls, in seconds
 LONGER = 60.0  # a retry waits at most LLM_TIMEOUT plus this many seconds
 
@@ -201,4 +199,4 @@ def _renew(holders: list[UUID]) -> None:
     update_unlocked(held, claimed_until=timezone.now() + LEASE)
 
 
-renewal = Renewal(_renew, every=RENEWED_EVERY)
+renewal = Renewal(_renew)

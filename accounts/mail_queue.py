@@ -19,19 +19,19 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from accounts.models import Mail
-from config.database.claims import NO_CLAIM
+from config.database.claims import (
+    NO_CLAIM,
+    SETTLED_WITHIN,
+    has_expired,
+    lease_end,
+    renewal_of,
+)
 from config.database.connections import release_connection
 from config.database.lengths import SHORT
 from config.database.locks import delete_unlocked, insist, locking, unlocked
 from config.metrics import Counter
 from config.outbound.failures import is_shortage
-from config.runtime import liveness
 
-LEASE = timedelta(seconds=60)
-# How long the lease lasts while an email is being sent. Each step can take up to EMAIL_TIMEOUT:
-# connecting (possibly to two addresses), greeting, TLS, login, sender, recipient, body and quit.
-# An exchange has fewer than 20 steps, so it takes less than 20 times EMAIL_TIMEOUT.
-SENDING = timedelta(seconds=300)
 DELAYS = (10.0, 60.0, 300.0, 1800.0)  # seconds before each retry
 MOST_TRIES = len(DELAYS) + 1
 REFUSED = (smtplib.SMTPException, OSError)
@@ -42,6 +42,7 @@ FINAL = (Mail.State.SENT, Mail.State.FAILED)
 for known in FINAL:
     ENDED.labels(known)  # starts at 0, so that rate() counts the first event
 
+renewal = renewal_of(Mail)
 logger = logging.getLogger(__name__)
 
 
@@ -71,21 +72,20 @@ round_robin = RoundRobin()
 def claim(most: int) -> list[tuple[str, str]]:
     """Claim due emails from each account in turn. At most `most` emails are in flight at a time.
 
-    Returns each email's id and claim token. `send` replaces the token and starts a longer lease.
+    Returns each email's id and claim token. `send` replaces the token.
     """
-    now, token = timezone.now(), uuid4()
-    columns = {"claim": token, "claimed_by": liveness.ME, "claimed_until": now + LEASE}
+    token = uuid4()
     waiting = Mail.objects.filter(due_at__isnull=False)
-    free = Q(claimed_until=None) | Q(claimed_until__lt=now)
-    due = unlocked(waiting.filter(free, due_at__lte=now))
+    free = Q(claimed_until=None) | has_expired()
+    due = unlocked(waiting.filter(free, due_at__lte=timezone.now()))
     claimed: list[tuple[str, str]] = []
     with locking():
         mail = round_robin.pick(due)
         if mail is None:
             return claimed
-        room = most - waiting.filter(claimed_until__gte=now).count()
+        room = most - waiting.filter(claim__isnull=False).exclude(has_expired()).count()
         while mail and len(claimed) < room:
-            if due.filter(pk=mail.pk).update(**columns):
+            if due.filter(pk=mail.pk).update(claim=token, claimed_until=lease_end()):
                 claimed.append((str(mail.pk), str(token)))
             round_robin.served = mail.account_id
             mail = round_robin.pick(due)
@@ -94,7 +94,7 @@ def claim(most: int) -> list[tuple[str, str]]:
 
 def release(mail_id: str, claim: str) -> None:
     """Release a claim that no worker will use."""
-    _held(mail_id, claim).update(**NO_CLAIM)
+    _held(mail_id, UUID(claim)).update(**NO_CLAIM)
 
 
 def send(mail_id: str, claim: str) -> None:
@@ -103,10 +103,14 @@ def send(mail_id: str, claim: str) -> None:
     The attempt is counted before it starts, so an email that crashes the process is attempted at
     most MOST_TRIES times.
     """
-    token, until = str(uuid4()), timezone.now() + SENDING
-    held = _held(mail_id, claim)
-    if not held.update(claim=token, claimed_until=until, tries=F("tries") + 1):
-        return
+    token = uuid4()
+    columns = {"claim": token, "claimed_until": lease_end(), "tries": F("tries") + 1}
+    if _held(mail_id, UUID(claim)).update(**columns):
+        with renewal.of((UUID(mail_id), token)):
+            _send(mail_id, token)
+
+
+def _send(mail_id: str, token: UUID) -> None:
     mail = Mail.objects.select_related("invitation").filter(pk=mail_id).first()
     if mail is None:  # deleted in the meantime, for example with its invitation or thread
         return
@@ -171,12 +175,12 @@ def prune() -> Iterator[int]:
     return delete_unlocked(done.order_by("pk"))
 
 
-def _held(mail_id: str, claim: str) -> "QuerySet[Mail]":
+def _held(mail_id: str | UUID, claim: UUID) -> "QuerySet[Mail]":
     """Select an email if it is still due and its claim has not been replaced."""
-    return Mail.objects.filter(pk=mail_id, claim=UUID(claim), due_at__isnull=False)
+    return Mail.objects.filter(pk=mail_id, claim=claim, due_at__isnull=False)
 
 
-def _fail(mail: Mail, claim: str, *, error: str, delay: float | None) -> None:
+def _fail(mail: Mail, claim: UUID, *, error: str, delay: float | None) -> None:
     """Record a failed attempt.
 
     The next attempt is due after `delay` seconds, or never if `delay` is None. Only the text
@@ -193,17 +197,16 @@ def _fail(mail: Mail, claim: str, *, error: str, delay: float | None) -> None:
     )
 
 
-def _settle(mail: Mail, claim: str, **columns: Any) -> None:
+def _settle(mail: Mail, claim: UUID, **columns: Any) -> None:
     """Store the result of an attempt and release the claim.
 
-    Counts the email if it was sent or has failed. The write is retried until the lease expires.
-    Does nothing if the claim has been replaced.
+    Counts the email if it was sent or has failed. The write is retried for SETTLED_WITHIN
+    seconds. Does nothing if the claim has been replaced.
     """
-    held = _held(str(mail.pk), claim)
-    left = (mail.claimed_until - timezone.now()).total_seconds() if mail.claimed_until else 0
+    held = _held(mail.pk, claim)
     settled = insist(
         lambda: held.update(**columns, **NO_CLAIM),
-        until=time.monotonic() + left,
+        until=time.monotonic() + SETTLED_WITHIN,
         what=f"email {mail.pk}",
     )
     if settled and columns.get("state") in FINAL:

@@ -3,7 +3,7 @@
 A deletion that runs out of time is resumed about a minute later.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import chain
 
 from celery import shared_task
@@ -15,8 +15,7 @@ from accounts import idempotency, mail_queue
 from accounts.models import Invitation
 from accounts.services import change
 from config.database.locks import delete_unlocked
-from config.models import PeriodicWork
-from config.runtime import time_budget
+from config.runtime import periodic
 
 CLEAR_SESSIONS = "clear sessions"
 FORGET_ANSWERS = "forget stored answers"
@@ -24,47 +23,43 @@ PRUNE_MAILS = "prune mails"
 PRUNE_CHANGES = "prune the audit trail"
 
 
-@shared_task(acks_late=True, ignore_result=True)
+@shared_task
 def send_mail(mail_id: str, claim: str) -> None:
-    """Send an email if its claim is still valid. If sending is off, releases the claim."""
+    """Send an email if its claim is still valid. If sending is off, release the claim."""
     if settings.SENDING:
         mail_queue.send(mail_id, claim)
-    else:  # only queued tasks get here, because workers claim no emails while sending is off
+    else:  # the task was published before sending was turned off
         mail_queue.release(mail_id, claim)
 
 
-@shared_task(acks_late=True, ignore_result=True)
-def clear_sessions(claim: str) -> None:
+@periodic.periodic(CLEAR_SESSIONS)
+def clear_sessions() -> datetime:
     """Delete expired sessions. Runs once a day."""
     began = timezone.now()
     old = Session.objects.filter(expire_date__lt=began)
-    ended = time_budget.run(delete_unlocked(old.order_by("expire_date")))
-    again = timedelta(days=1) if ended else timedelta(minutes=1)
-    PeriodicWork.objects.finish(CLEAR_SESSIONS, claim, next_due=began + again)
+    ended = periodic.run(delete_unlocked(old.order_by("expire_date")))
+    return began + (timedelta(days=1) if ended else timedelta(minutes=1))
 
 
-@shared_task(acks_late=True, ignore_result=True)
-def forget_answers(claim: str) -> None:
+@periodic.periodic(FORGET_ANSWERS)
+def forget_answers() -> datetime:
     """Delete stored responses that are older than a day. Runs once an hour."""
-    ended = time_budget.run(idempotency.forget())
-    again = timedelta(hours=1) if ended else timedelta(minutes=1)
-    PeriodicWork.objects.finish(FORGET_ANSWERS, claim, next_due=timezone.now() + again)
+    ended = periodic.run(idempotency.forget())
+    return timezone.now() + (timedelta(hours=1) if ended else timedelta(minutes=1))
 
 
-@shared_task(acks_late=True, ignore_result=True)
-def prune_mails(claim: str) -> None:
+@periodic.periodic(PRUNE_MAILS)
+def prune_mails() -> datetime:
     """Delete old emails and expired invitations. Runs once a day."""
     began = timezone.now()
     expired = Invitation.objects.filter(created_at__lt=began - Invitation.LIFE)
-    ended = time_budget.run(chain(mail_queue.prune(), delete_unlocked(expired.order_by("pk"))))
-    again = timedelta(days=1) if ended else timedelta(minutes=1)
-    PeriodicWork.objects.finish(PRUNE_MAILS, claim, next_due=began + again)
+    ended = periodic.run(chain(mail_queue.prune(), delete_unlocked(expired.order_by("pk"))))
+    return began + (timedelta(days=1) if ended else timedelta(minutes=1))
 
 
-@shared_task(acks_late=True, ignore_result=True)
-def prune_changes(claim: str) -> None:
+@periodic.periodic(PRUNE_CHANGES)
+def prune_changes() -> datetime:
     """Delete old audit trail entries. Runs once a day."""
     began = timezone.now()
-    ended = time_budget.run(change.prune(began - timedelta(days=settings.AUDIT_RETENTION_DAYS)))
-    again = timedelta(days=1) if ended else timedelta(minutes=1)
-    PeriodicWork.objects.finish(PRUNE_CHANGES, claim, next_due=began + again)
+    ended = periodic.run(change.prune(began - timedelta(days=settings.AUDIT_RETENTION_DAYS)))
+    return began + (timedelta(days=1) if ended else timedelta(minutes=1))

@@ -1,8 +1,7 @@
-"""Periodic work and its schedule.
+"""Periodic work with its schedule, and the workers that are running.
 
-There is no scheduler process. A worker's dispatcher claims due work in the same way as it claims
-deliveries. A claim is a token with a lease, and only its holder can finish the work. A dead
-worker's claims are released as soon as its death is noticed, long before the lease expires.
+Celery's beat is not used. A worker's scheduler claims due work in the same way as it claims
+deliveries, and publishes its task. Only the holder of the claim can finish the work.
 """
 
 import time
@@ -11,13 +10,15 @@ from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 from django.db import models
+from django.db.models.functions import Now
 from django.utils import timezone
 
-from config.database.claims import NO_CLAIM
+from config.database.claims import NO_CLAIM, SETTLED_WITHIN, has_expired, lease_end
 from config.database.locks import insist, update_unlocked
 
-LEASE = timedelta(minutes=30)  # work that takes longer is considered abandoned and is started again
 LONGEST = timedelta(days=1)  # longest interval of periodic work
+SEEN_EVERY = 5.0  # seconds between a worker's updates of its row
+ALIVE = timedelta(seconds=15)  # a worker that has not updated its row for longer is dead
 
 
 class PeriodicWorkQuerySet(models.QuerySet["PeriodicWork"]):
@@ -29,40 +30,41 @@ class PeriodicWorkQuerySet(models.QuerySet["PeriodicWork"]):
             [self.model(name=name, due_at=timezone.now()) for name in names], ignore_conflicts=True
         )
 
-    def claim(self, worker: str = "") -> list[tuple[str, str]]:
-        """Claim due work for the named worker. Returns the names and claims of the claimed work."""
+    def claim(self) -> list[tuple[str, str]]:
+        """Claim due work. Returns the names and claims of the claimed work."""
         now, token = timezone.now(), uuid4()
-        free = models.Q(claimed_until=None) | _has_passed("claimed_until", now, most=LEASE)
-        due = self.filter(free, _has_passed("due_at", now, most=LONGEST))
-        claimed = {"claim": token, "claimed_by": worker, "claimed_until": now + LEASE}
+        # A due time that is too far ahead shows that the clock was set back.
+        is_due = models.Q(due_at__lte=now) | models.Q(due_at__gt=now + 2 * LONGEST)
+        due = self.filter(models.Q(claimed_until=None) | has_expired(), is_due)
         return [
             (name, str(token))
             for name in due.values_list("name", flat=True)
-            if update_unlocked(due.filter(name=name), **claimed)
+            if update_unlocked(due.filter(name=name), claim=token, claimed_until=lease_end())
         ]
 
     def release(self, name: str, claim: str) -> None:
         """Give back a claim whose work has not started."""
         self.filter(name=name, claim=UUID(claim)).update(**NO_CLAIM)
 
-    def finish(self, name: str, claim: str, *, next_due: datetime) -> bool:
+    def confirm(self, name: str, claim: UUID) -> UUID | None:
+        """Start work: replace its claim, so that a duplicate of its task does nothing.
+
+        Returns the new claim, or None if the claim was lost.
+        """
+        token = uuid4()
+        held = self.filter(name=name, claim=claim)
+        return token if held.update(claim=token, claimed_until=lease_end()) else None
+
+    def finish(self, name: str, claim: UUID, *, next_due: datetime) -> bool:
         """Set the next due time of completed work. Returns False if the claim was lost.
 
         Retries while the row is locked or the database does not respond, because work that is not
         marked as finished is done again.
         """
-        held = self.filter(name=name, claim=UUID(claim))
-        until = time.monotonic() + LEASE.total_seconds()
+        held = self.filter(name=name, claim=claim)
+        until = time.monotonic() + SETTLED_WITHIN
         columns = NO_CLAIM | {"due_at": next_due}
         return bool(insist(lambda: held.update(**columns), until=until, what=f'"{name}"'))
-
-
-def _has_passed(name: str, now: datetime, *, most: timedelta) -> models.Q:
-    """Match rows whose time has passed, or is so far ahead that the clock must have been set back.
-
-    `most` is how far in the future a time can be when it is stored.
-    """
-    return models.Q(**{f"{name}__lte": now}) | models.Q(**{f"{name}__gt": now + 2 * most})
 
 
 class PeriodicWork(models.Model):
@@ -71,7 +73,6 @@ class PeriodicWork(models.Model):
     name = models.CharField(max_length=50, primary_key=True)
     due_at = models.DateTimeField()
     claim = models.UUIDField(null=True)  # fencing token: only its holder may finish the work
-    claimed_by = models.CharField(max_length=20, blank=True)  # the worker's name in `liveness`
     claimed_until = models.DateTimeField(null=True)
 
     objects = PeriodicWorkQuerySet.as_manager()
@@ -79,6 +80,32 @@ class PeriodicWork(models.Model):
     class Meta:
         verbose_name = "kind of periodic work"
         verbose_name_plural = "kinds of periodic work"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class WorkerQuerySet(models.QuerySet["Worker"]):
+    """Register workers, and find those that are alive."""
+
+    def see(self, name: str, threads: int) -> None:
+        """Record that a worker is alive, and forget dead workers."""
+        self.update_or_create(name=name, defaults={"threads": threads, "seen_at": Now()})
+        self.filter(seen_at__lt=Now() - ALIVE).delete()
+
+    def alive(self) -> "WorkerQuerySet":
+        """Select the workers that have recently updated their rows."""
+        return self.filter(seen_at__gte=Now() - ALIVE)
+
+
+class Worker(models.Model):
+    """A running Celery worker and its number of threads."""
+
+    name = models.CharField(max_length=255, primary_key=True)
+    threads = models.PositiveIntegerField()
+    seen_at = models.DateTimeField()
+
+    objects = WorkerQuerySet.as_manager()
 
     def __str__(self) -> str:
         return self.name

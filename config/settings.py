@@ -263,20 +263,18 @@ CACHES: dict[str, dict[str, Any]] = {
 # both caches: the one in memory, because processes do not share it (without Redis, only one process
 # exists), and Django's own cache in Redis, because it is not on the list of known caches.
 RATELIMIT_FAIL_OPEN = True
-CELERY_BROKER_URL = REDIS_URL or "waking://localhost"  # in-process: config/runtime/broker.py
+CELERY_BROKER_URL = REDIS_URL or "memory://localhost"  # without Redis: inside the worker
 CELERY_BROKER_TRANSPORT_OPTIONS = (
     {
         "global_keyprefix": f"{REDIS_PREFIX}:",
         "socket_timeout": 5,
         "socket_connect_timeout": 2,
-        "ack_emulation": False,
+        "ack_emulation": False,  # rows, not messages, remember what must be done
+        "priority_steps": [0],
     }
     if REDIS_URL
-    else {}
+    else {"polling_interval": 0.02}
 )
-# With Redis, a worker reserves at most one message per thread, so that other workers can take the
-# rest. Without Redis, there is no limit (0), because there is only one worker.
-CELERY_WORKER_PREFETCH_MULTIPLIER = 1 if REDIS_URL else 0
 CELERY_WORKER_CONCURRENCY = WORKER_CONCURRENCY
 # How many tasks may reuse a database connection before it is closed or returned to the pool.
 # SQLite has no pool, so its connections stay open.

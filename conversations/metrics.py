@@ -23,7 +23,7 @@ from prometheus_client.core import GaugeMetricFamily
 from accounts.models import Mail
 from config.database.connections import release_connection
 from config.metrics import registry
-from config.runtime import liveness
+from config.models import Worker
 from conversations.models import LedgerCheck, OwedReply
 from webhooks import metrics as of_webhooks
 
@@ -65,7 +65,7 @@ def read() -> Samples:
         "chatbots_deliveries_late": {"": deliveries.late},
         "chatbots_deliveries_oldest_due_seconds": {"": deliveries.oldest_s},
         "chatbots_deliveries_in_flight": {"": deliveries.in_flight},
-        "chatbots_workers": {"": liveness.living()},
+        "chatbots_workers": {"": Worker.objects.alive().count()},
         "chatbots_replies_owed": {"": owed[:MOST].count()},
         "chatbots_replies_overdue": {"": owed.filter(claimed_until__lt=Now())[:MOST].count()},
         "chatbots_mails_late": {"": late[:MOST].count()},

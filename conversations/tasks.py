@@ -1,7 +1,7 @@
 """Celery tasks for conversations."""
 
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from celery import shared_task
@@ -10,7 +10,7 @@ from django.utils import timezone
 from config.api.errors import Unavailable
 from config.database.locks import left_if_locked
 from config.models import PeriodicWork
-from config.runtime import time_budget
+from config.runtime import periodic
 from conversations import ledger
 from conversations.access import ThreadNotFound
 from conversations.models import Message
@@ -26,48 +26,46 @@ FOLLOW_UP = "follow up on handoffs"
 FOLLOWED_UP_EVERY = timedelta(seconds=30)
 
 
-@shared_task(acks_late=True, ignore_result=True)
-def purge_erased(claim: str) -> None:
+@periodic.periodic(PURGE)
+def purge_erased() -> datetime:
     """Delete erased rows and their dependents.
 
     If a run is cut short, the next one deletes the remaining rows.
     """
-    time_budget.run(erasure.purge())
-    PeriodicWork.objects.finish(PURGE, claim, next_due=timezone.now() + PURGED_EVERY)
+    periodic.run(erasure.purge())
+    return timezone.now() + PURGED_EVERY
 
 
-@shared_task(acks_late=True, ignore_result=True)
-def check_ledger(claim: str) -> None:
+@periodic.periodic(CHECK_LEDGER)
+def check_ledger() -> datetime:
     """Run the next part of the daily ledger check.
 
     If the check is not finished, its next part is due one minute after this part began.
     """
     began, ended = timezone.now(), False
     with left_if_locked("the ledger check"):
-        ended = ledger.resume(time_budget.begin())
-    again = timedelta(days=1) if ended else timedelta(minutes=1)
-    PeriodicWork.objects.finish(CHECK_LEDGER, claim, next_due=began + again)
+        ended = ledger.resume(periodic.begin())
+    return began + (timedelta(days=1) if ended else timedelta(minutes=1))
 
 
-@shared_task(acks_late=True, ignore_result=True)
-def follow_up_handoffs(claim: str) -> None:
+@periodic.periodic(FOLLOW_UP)
+def follow_up_handoffs() -> datetime:
     """Remind staff of long-waiting visitors, and return idle conversations to the AI."""
     handoff_timeouts.remind()
     handoff_timeouts.return_silent()
-    PeriodicWork.objects.finish(FOLLOW_UP, claim, next_due=timezone.now() + FOLLOWED_UP_EVERY)
+    return timezone.now() + FOLLOWED_UP_EVERY
 
 
-@shared_task(acks_late=True, ignore_result=True)
-def count_activity(claim: str) -> None:
+@periodic.periodic(COUNT)
+def count_activity() -> datetime:
     """Update the activity counts. If a run is cut short, the next run is due immediately."""
     began = timezone.now()
     due_at = PeriodicWork.objects.values_list("due_at", flat=True).get(name=COUNT)
-    ended = time_budget.run(activity.count(min(began, due_at) - COUNTED_EVERY))
-    next_due = began + COUNTED_EVERY if ended else began
-    PeriodicWork.objects.finish(COUNT, claim, next_due=next_due)
+    ended = periodic.run(activity.count(min(began, due_at) - COUNTED_EVERY))
+    return began + COUNTED_EVERY if ended else began
 
 
-@shared_task(acks_late=True, ignore_result=True)
+@shared_task
 def make_reply(message_id: str, token: str) -> None:
     """Generate an owed reply if the claim is still valid.
 
@@ -79,5 +77,8 @@ def make_reply(message_id: str, token: str) -> None:
         thread__erased_at=None, thread__chatbot__erased_at=None
     )
     if claim:
-        with suppress(ClaimLost, Message.DoesNotExist, ThreadNotFound, Unavailable):
+        with (
+            suppress(ClaimLost, Message.DoesNotExist, ThreadNotFound, Unavailable),
+            left_if_locked(f"the reply to message {message_id}"),
+        ):
             ai_reply.reply(rows.get(pk=message_id), claim)

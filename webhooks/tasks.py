@@ -2,7 +2,8 @@
 
 import logging
 import threading
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from celery import shared_task
@@ -10,13 +11,15 @@ from django.conf import settings
 from django.utils import timezone
 
 from config.database.connections import release_connection
-from config.models import PeriodicWork
 from config.outbound.failures import is_shortage
-from config.runtime import liveness, time_budget
+from config.runtime import periodic
 from webhooks import notifications
 from webhooks.engine import attempt, claims, schedule
 from webhooks.engine.work import Claimed, Work
 from webhooks.services import retention, retry_job
+
+if TYPE_CHECKING:
+    from celery import Task
 
 PRUNE = "prune deliveries"
 TELL_OWNERS = "mail owners of failing webhooks"
@@ -25,50 +28,41 @@ BREATHER = 0.5  # seconds to wait for other attempts to finish and free resource
 logger = logging.getLogger(__name__)
 
 
-@shared_task(acks_late=True, ignore_result=True)
-def deliver(claim: str, delivery_id: str) -> None:
+@shared_task(bind=True)
+def deliver(self: "Task[[str, str], None]", claim: str, delivery_id: str) -> None:
     """Make one attempt to send a delivery, if the claim still holds.
 
     Specification: Events, Delivery rules.
     """
     claimed = Claimed(UUID(delivery_id), UUID(claim))
-    if not settings.SENDING:
-        # Only a task that was sent through the broker can get here, because workers claim no
-        # deliveries while sending is off.
+    if not settings.SENDING:  # the task was published before sending was turned off
         claims.release([claimed])
         return
-    try:
-        if work := schedule.confirm(claimed, worker=liveness.ME):
+    if work := schedule.confirm(claimed, worker=self.request.hostname or ""):
+        with claims.renewal.of(work.key):
             _carry_out(work)
-    finally:
-        release_connection()
 
 
-@shared_task(acks_late=True, ignore_result=True)
-def prune(claim: str) -> None:
+@periodic.periodic(PRUNE)
+def prune() -> datetime:
     """Delete old deliveries once a day.
 
     If a run ends before all of them are deleted, the next run is due one minute after it began.
     """
     began = timezone.now()
-    ended = time_budget.run(
-        retention.prune(began - timedelta(days=settings.WEBHOOK_RETENTION_DAYS))
-    )
-    again = timedelta(days=1) if ended else timedelta(minutes=1)
-    PeriodicWork.objects.finish(PRUNE, claim, next_due=began + again)
+    ended = periodic.run(retention.prune(began - timedelta(days=settings.WEBHOOK_RETENTION_DAYS)))
+    return began + (timedelta(days=1) if ended else timedelta(minutes=1))
 
 
-@shared_task(acks_late=True, ignore_result=True)
-def tell_owners(claim: str) -> None:
+@periodic.periodic(TELL_OWNERS)
+def tell_owners() -> datetime:
     """Email the owners of webhooks that keep failing or have recovered. Runs once a minute."""
-    # Mark this run as finished before it sends any email. If the process is then killed, the next
-    # run finds the remaining endpoints.
     next_due = timezone.now() + timedelta(minutes=1)
-    if PeriodicWork.objects.finish(TELL_OWNERS, claim, next_due=next_due):
-        notifications.tell_owners()
+    notifications.tell_owners()
+    return next_due
 
 
-@shared_task(acks_late=True, ignore_result=True)
+@shared_task
 def advance_retry_jobs() -> None:
     """Request the next attempts of running retry jobs, once a second.
 

@@ -33,7 +33,6 @@ class Mail(Row):
     due_at = models.DateTimeField(null=True, default=timezone.now)
     tries = models.PositiveIntegerField(default=0)  # incremented when an attempt starts
     claim = models.UUIDField(null=True)  # fencing token: only its holder may write
-    claimed_by = models.CharField(max_length=20, blank=True)  # the worker's name in `liveness`
     claimed_until = models.DateTimeField(null=True)
     error = models.CharField(max_length=SHORT, blank=True)
     sent_at = models.DateTimeField(null=True)
@@ -48,11 +47,6 @@ class Mail(Row):
                 condition=models.Q(due_at__isnull=False),
             ),
             models.Index(fields=["account", "created_at"], name="mail_of_an_hour"),
-            models.Index(
-                fields=["claimed_by"],
-                name="mail_claimed",
-                condition=models.Q(claimed_by__gt=""),
-            ),
             models.Index(
                 fields=["thread_id"],
                 name="mail_of_thread",

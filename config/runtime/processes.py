@@ -85,6 +85,7 @@ def worker_command() -> list[str]:
         *("-m", "celery", "--quiet", "--app", "config", "worker"),
         *("--pool", "threads"),
         *("--concurrency", str(settings.WORKER_CONCURRENCY)),
+        *("--hostname", f"worker-{os.getpid()}@%h"),  # several may run on one machine
         *("--loglevel", "WARNING"),
         "--without-gossip",
         "--without-mingle",

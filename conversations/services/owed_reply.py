@@ -3,8 +3,8 @@
 A reply is owed from the time the visitor's message is stored until the reply is settled. The steps:
 
     record   the request that stores a message also claims the reply to it
-    claim    a worker's dispatcher claims replies whose lease has expired
-    release  a stopping worker releases the claims whose tasks have not begun
+    claim    a worker's scheduler claims replies whose lease has expired
+    release  the scheduler releases a claim if it cannot publish the task
     confirm  the worker's task replaces the claim, so that a duplicate of the task does nothing
     take     a repeated request claims the reply if the first request did not finish it
     settle   nothing is owed anymore: the reply or a draft is stored, or no reply is wanted
@@ -18,18 +18,16 @@ from datetime import timedelta
 from typing import NamedTuple
 from uuid import UUID
 
-from django.db.models import F, Q, QuerySet, UUIDField
+from django.db.models import F, QuerySet, UUIDField
 from django.db.models.functions import Now
 
+from config.database.claims import Renewal, has_expired, lease_end
 from config.database.ids import new_id
 from config.database.locks import locking, unlocked, update_unlocked
 from config.database.prepared import Given, insert, prepared_delete
-from config.database.renewal import Renewal
 from conversations.models import Message, OwedReply
 
-LEASE = timedelta(seconds=6)
-LEASED = Now() + LEASE
-RENEWED_EVERY = 1.5  # seconds between renewals of a claim
+BY_WORKER = "worker"  # `claimed_by` of claims that workers hold
 AGAIN_AFTER = timedelta(seconds=1)  # how long to wait between a failure and the retry
 # Maximum number of attempts. An attempt counts if its process dies, but not if it is postponed.
 # After the last attempt, the bot's fallback message is sent, because the visitor's message may be
@@ -55,21 +53,25 @@ def record(message: Message) -> Claim:
     """Record and claim the reply owed to a message, in the transaction that stores the message."""
     claim = Claim(message.pk, new_id(), 1)
     owed = OwedReply(message=message, claim=claim.token, begun=claim.begun)
-    insert(owed, claimed_until=LEASED)
+    insert(owed, claimed_until=lease_end())
     return claim
 
 
-def claim(worker: str, *, most: int) -> list[tuple[UUID, UUID]]:
+def by_workers() -> "QuerySet[OwedReply]":
+    """Select the replies that workers are generating."""
+    return OwedReply.objects.filter(claimed_by=BY_WORKER).exclude(has_expired())
+
+
+def claim(*, most: int) -> list[tuple[UUID, UUID]]:
     """Claim owed replies that no process is generating.
 
-    `most` limits how many replies a worker generates at the same time. The limit for one account is
-    half of `most`, but at least 1. Returns each message's id with the token of its claim.
+    `most` limits how many replies the workers generate at the same time. The limit for one account
+    is half of `most`, but at least 1. Returns each message's id with the token of its claim.
     """
     if not _lapsed().exists():
         return []
     account = "message__thread__chatbot__account"
-    mine = OwedReply.objects.filter(claimed_by=worker, claimed_until__gte=Now())
-    making = Counter(mine.values_list(account, flat=True))
+    making = Counter(by_workers().values_list(account, flat=True))
     share, room = max(1, most // 2), most - making.total()
     full = [one for one, count in making.items() if count >= share]
     # Exclude the replies that this process is still generating. Their leases may have expired,
@@ -81,7 +83,7 @@ def claim(worker: str, *, most: int) -> list[tuple[UUID, UUID]]:
         for row in unlocked(waiting.annotate(owner=F(account)))[: max(0, room)]:
             token = new_id()
             if making[row.owner] < share and _lapsed().filter(pk=row.pk, claim=row.claim).update(
-                claim=token, claimed_by=worker, claimed_until=Now() + LEASE
+                claim=token, claimed_by=BY_WORKER, claimed_until=lease_end()
             ):
                 making[row.owner] += 1
                 taken.append((row.pk, token))
@@ -89,12 +91,12 @@ def claim(worker: str, *, most: int) -> list[tuple[UUID, UUID]]:
 
 
 def release(message_id: UUID, token: UUID) -> None:
-    """Release a claim whose task has not begun."""
+    """Release a claim whose task has not been published."""
     OwedReply.objects.filter(pk=message_id, claim=token).update(claimed_until=Now())
 
 
 def confirm(message_id: UUID, token: UUID) -> Claim | None:
-    """Confirm a dispatcher's claim. Returns None if the claim was lost or already used."""
+    """Confirm a scheduler's claim. Returns None if the claim was lost or already used."""
     return _begin(OwedReply.objects.filter(pk=message_id, claim=token))
 
 
@@ -131,13 +133,8 @@ def _held(claim: Claim) -> QuerySet[OwedReply]:
 
 
 def _lapsed() -> QuerySet[OwedReply]:
-    """Select replies whose lease has expired.
-
-    A lease that ends more than 2 * LEASE from now also counts as expired, because it shows that the
-    clock was set back.
-    """
-    ended = Q(claimed_until__lt=Now()) | Q(claimed_until__gt=Now() + 2 * LEASE)
-    return OwedReply.objects.filter(ended)
+    """Select replies whose lease has expired."""
+    return OwedReply.objects.filter(has_expired())
 
 
 def _begin(rows: QuerySet[OwedReply], **columns: str) -> Claim | None:
@@ -146,7 +143,7 @@ def _begin(rows: QuerySet[OwedReply], **columns: str) -> Claim | None:
     Returns None if `rows` is empty.
     """
     token = new_id()
-    if not rows.update(claim=token, claimed_until=Now() + LEASE, begun=F("begun") + 1, **columns):
+    if not rows.update(claim=token, claimed_until=lease_end(), begun=F("begun") + 1, **columns):
         return None
     row = OwedReply.objects.filter(claim=token).first()
     return Claim(row.pk, token, row.begun) if row else None
@@ -154,7 +151,7 @@ def _begin(rows: QuerySet[OwedReply], **columns: str) -> Claim | None:
 
 def _renew(tokens: list[UUID]) -> None:
     # Skip locked rows, because waiting for one of them could let all other leases lapse.
-    update_unlocked(OwedReply.objects.filter(claim__in=tokens), claimed_until=Now() + LEASE)
+    update_unlocked(OwedReply.objects.filter(claim__in=tokens), claimed_until=lease_end())
 
 
-renewal = Renewal(_renew, every=RENEWED_EVERY)
+renewal = Renewal(_renew)

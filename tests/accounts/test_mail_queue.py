@@ -14,12 +14,14 @@ from django.utils import timezone
 
 from accounts import mail_queue
 from accounts.models import Mail
-from accounts.tasks import prune_mails
-from config.database import locks
+from accounts.tasks import PRUNE_MAILS, prune_mails
+from config.database import claims, locks
 from config.database.ids import new_id
+from config.models import PeriodicWork
 from tests.factories.accounts import AccountFactory
 from tests.patience import PATIENCE
 from tests.servers.mail import MailServer
+from tests.servers.processes import wait_until
 
 pytestmark = pytest.mark.django_db
 BUSY, HANGS_UP, NEVER = b"451 try later\r\n", b"", b"550 no\r\n"
@@ -109,8 +111,7 @@ def test_an_email_that_kills_the_process_on_every_try_fails_in_the_end(
 ) -> None:
     for tries in range(1, 6):
         assert len(mail_queue.claim(4)) == 1
-        begun = timezone.now() + mail_queue.SENDING
-        Mail.objects.update(tries=F("tries") + 1, claimed_until=begun)  # as send() does first
+        Mail.objects.update(tries=F("tries") + 1)  # as send() does first
         assert mail_queue.claim(4) == []
         Mail.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
         assert stored(mail).tries == tries
@@ -154,7 +155,9 @@ def test_old_finished_emails_are_deleted(mail: Mail, monkeypatch: pytest.MonkeyP
         mail.pk, mail.state, mail.due_at = new_id(), state, due
         mail.save(force_insert=True)
         Mail.objects.filter(pk=mail.pk).update(created_at=made)
-    prune_mails(str(new_id()))
+    PeriodicWork.objects.add([PRUNE_MAILS])
+    [(_, claim)] = PeriodicWork.objects.claim()
+    prune_mails(claim)
     left = sorted(Mail.objects.values_list("state", flat=True))
     assert left == ["PENDING", "RETRYING", "SENT"]
 
@@ -183,22 +186,21 @@ class SlowServer(MailServer):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_slow_email_is_not_claimed_by_another_worker(
+def test_the_lease_of_a_slow_email_is_renewed(
     settings: Any, monkeypatch: pytest.MonkeyPatch, mail: Mail
 ) -> None:
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-    later = timezone.now() + timedelta(seconds=20 * settings.EMAIL_TIMEOUT)
     settings.EMAIL_TIMEOUT = PATIENCE
+    monkeypatch.setattr(claims, "RENEWED_EVERY", 0.05)
     [(mail_id, claim)] = mail_queue.claim(4)
     with SlowServer() as server, ThreadPoolExecutor(1) as threads:
         settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", server.port
         sent = threads.submit(mail_queue.send, mail_id, claim)
         assert server.begun.wait(PATIENCE)
-        with monkeypatch.context() as patch:
-            patch.setattr(timezone, "now", lambda: later)
-            taken_by_others = mail_queue.claim(4)
+        Mail.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
+        wait_until(Mail.objects.filter(claimed_until__gt=timezone.now()).exists)
+        assert mail_queue.claim(4) == []
         server.let.set()
         sent.result()
         threads.submit(connections.close_all).result()
-    assert taken_by_others == []
     assert (len(server.mails), stored(mail).state) == (1, "SENT")

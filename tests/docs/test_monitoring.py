@@ -35,7 +35,7 @@ def rules() -> list[str]:
 @pytest.fixture
 def page(db: None) -> str:
     """The metrics page, with at least a HELP and a TYPE line for each metric."""
-    from conversations import dispatcher, metrics  # noqa: F401 - the import defines gauges
+    from conversations import metrics, worker  # noqa: F401 - the import defines gauges
 
     text = Client().get("/metrics").content.decode()
     more = [f"# HELP {name} {words}\n# TYPE {name} gauge" for name, words in metrics.HELP.items()]

@@ -35,8 +35,8 @@ pytestmark = [
     pytest.mark.proves("Delivery rules"),
     pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no row locks"),
 ]
-HELD = 8.0  # how long rows stay locked, in seconds; longer than an owed reply's lease
-SOON = 7.0  # maximum seconds per delivery; allows for a busy machine, but is less than HELD
+HELD = 10.0  # how long rows stay locked, in seconds; longer than an owed reply's lease
+SOON = 9.0  # maximum seconds per delivery; allows for a busy machine, but is less than HELD
 DUE = timedelta(seconds=2)  # delay until the locked rows are due; gives the worker time to start
 
 

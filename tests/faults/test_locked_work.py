@@ -19,8 +19,8 @@ from chatbots.services.chatbot import erase_chatbot
 from config.database.ids import new_id
 from config.models import PeriodicWork
 from conversations import tasks as conversation_tasks
-from conversations.dispatcher import PERIODIC
 from conversations.models import Thread, ThreadCount, Visitor
+from conversations.scheduler import PERIODIC
 from conversations.services import erasure
 from tests.factories.accounts import AccountFactory
 from tests.factories.chatbots import ChatbotFactory

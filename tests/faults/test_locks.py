@@ -1,76 +1,109 @@
-"""A worker that halts, loses its connection or settles deliveries does not block other workers.
+"""If another PostgreSQL session keeps rows locked, only work on those rows has to wait.
 
-The tests cause lock conflicts deliberately, because such conflicts rarely happen by chance.
+This happens, for example, when a transaction is left open by mistake.
 """
 
-import signal
-import subprocess
-import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
-import psycopg
 import pytest
 from django.conf import settings
-from django.db import connection, connections, transaction
+from django.db import connection, connections
 from django.utils import timezone
 
+from accounts import mail_queue
+from accounts.models import Mail
 from config.database.ids import new_id
-from config.runtime import liveness
+from config.database.locks import left_if_locked
+from config.models import PeriodicWork
+from conversations import tasks as conversation_tasks
+from conversations.models import OwedReply, Thread
+from conversations.services import owed_reply
+from tests.factories.accounts import AccountFactory
+from tests.factories.conversations import MessageFactory, ThreadFactory
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
-from tests.servers.processes import ROOT, Worker, wait_until
-from tests.servers.receiver import Receiver
-from webhooks.engine import claims, recovery, schedule
+from tests.servers.locks import locked
+from tests.servers.processes import wait_until
+from tests.webhooks.engine.steps import ME, claim
+from webhooks import notifications
+from webhooks.engine import recovery, schedule
 from webhooks.engine.post import Outcome
 from webhooks.engine.work import Result, Target, Work
 from webhooks.models import Attempt, Delivery, Endpoint
 
 pytestmark = [
     pytest.mark.proves("Delivery rules"),
-    pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has one worker"),
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has no row locks"),
 ]
-HALTS_IN_A_CLAIM = """
-import os, signal, django
-django.setup()
-from webhooks.engine import claims, queue, schedule
-def halt(sql, *values, rows=queue.rows, **named):
-    found = rows(sql, *values, **named)
-    if sql == claims.TAKE:
-        print("halted", flush=True)
-        os.kill(os.getpid(), signal.SIGSTOP)
-    return found
-queue.rows = halt
-claims.claim("77", slots=8)
-"""
 BROKEN, TAKEN = Result(outcome=Outcome(1, 503)), Result(outcome=Outcome(1, 200))
 
 
-def test_a_worker_halted_during_a_claim_does_not_stop_the_others_for_long(
-    receiver: Receiver, endpoint: Endpoint
+def made_mail(**fields: Any) -> Mail:
+    return Mail.objects.create(
+        account=AccountFactory(), to="kim@example.com", subject="A", body="B", **fields
+    )
+
+
+def owed(endpoint: Endpoint) -> OwedReply:
+    message = MessageFactory(thread=ThreadFactory(chatbot=endpoint.chatbot))
+    past = timezone.now() - timedelta(seconds=1)
+    return OwedReply.objects.create(message=message, claim=new_id(), claimed_until=past)
+
+
+def work(endpoint: Endpoint) -> PeriodicWork:
+    name = str(PeriodicWork.objects.count())
+    return PeriodicWork.objects.create(name=name, due_at=timezone.now())
+
+
+# Maps each kind of work to a function that creates due work, and to one that claims it.
+CLAIMS: dict[str, tuple[Callable[[Endpoint], Any], Callable[[], list[Any]]]] = {
+    "deliveries": (
+        lambda endpoint: DeliveryFactory(chatbot=endpoint.chatbot),
+        lambda: [one.delivery_id for one in claim()],
+    ),
+    "emails": (lambda _: made_mail(), lambda: [UUID(pk) for pk, _ in mail_queue.claim(8)]),
+    "replies": (owed, lambda: [pk for pk, _ in owed_reply.claim(most=8)]),
+    "periodic work": (work, lambda: [name for name, _ in PeriodicWork.objects.claim()]),
+}
+
+
+@pytest.mark.usefixtures("limits")
+@pytest.mark.parametrize("kind", CLAIMS)
+def test_locked_work_does_not_hold_up_the_claims_of_other_work(
+    endpoint: Endpoint, kind: str
 ) -> None:
-    with Worker() as worker:
-        DeliveryFactory(chatbot=endpoint.chatbot)
-        receiver.wait_for(1, 60)
-        wait_until(lambda: not Delivery.objects.exclude(due_at=None).exists(), told=worker.said)
-        worker.signal(signal.SIGSTOP)  # so that the process below claims the next delivery
-        DeliveryFactory(chatbot=endpoint.chatbot)
-        halted = subprocess.Popen(
-            [sys.executable, "-c", HALTS_IN_A_CLAIM],
-            cwd=ROOT,
-            env=worker.environment,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+    make, claim_all = CLAIMS[kind]
+    first, second = make(endpoint), make(endpoint)
+    with locked(type(first)._base_manager.filter(pk=first.pk)):
+        assert claim_all() == [second.pk]
+    assert claim_all() == [first.pk]
+
+
+@pytest.mark.usefixtures("limits")
+def test_finishing_work_waits_until_its_locked_row_is_free() -> None:
+    PeriodicWork.objects.add(["sweep"])
+    [(_, claim)] = PeriodicWork.objects.claim()
+    row = PeriodicWork.objects.filter(name="sweep")
+    later = timezone.now() + timedelta(days=1)
+
+    def finish() -> bool:
         try:
-            assert halted.stdout.readline() == "halted\n"
-            worker.signal(signal.SIGCONT)
-            receiver.wait_for(2, 25)  # a dispatcher counts as stuck only after 30 s
+            return row.finish("sweep", UUID(claim), next_due=later)
         finally:
-            halted.send_signal(signal.SIGKILL)
-            halted.wait()
-            halted.stdout.close()
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool, locked(row):
+        finishing = pool.submit(finish)
+        with pytest.raises(TimeoutError):
+            finishing.result(2)
+        assert PeriodicWork.objects.claim() == []
+    assert finishing.result(10)
+    assert (row.get().due_at, row.get().claim) == (later, None)
 
 
 def in_a_thread(call: Callable[..., object], *args: Any) -> threading.Thread:
@@ -85,58 +118,49 @@ def in_a_thread(call: Callable[..., object], *args: Any) -> threading.Thread:
     return thread
 
 
-def test_a_stopping_worker_does_not_release_an_attempt_that_is_starting(
-    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    delivery = DeliveryFactory(chatbot=endpoint.chatbot)
-    [claimed] = claims.claim("1", slots=8)
-    inside, go_on, begun = threading.Event(), threading.Event(), []
-    read = schedule._read_begun
-
-    def slowly(*args: Any) -> Iterator[Any]:
-        rows = list(read(*args))
-        inside.set()
-        assert go_on.wait(30)
-        return iter(rows)
-
-    monkeypatch.setattr(schedule, "_read_begun", slowly)
-    confirming = in_a_thread(lambda: begun.extend(schedule._confirm_all([(claimed, "1")])))
-    assert inside.wait(30)
-    recovery.release_all("1")
-    go_on.set()
-    confirming.join(30)
-    assert schedule.settle(begun[0], Result(outcome=Outcome(1, 200)))
-    assert Delivery.objects.get(pk=delivery.pk).state == "SUCCESS"
-
-
-def test_a_worker_reconnects_while_its_lost_session_still_exists(transactional_db: None) -> None:
-    life = liveness.DatabaseLife()
-    life.hold()
-    ghost = life.own
-    life.own = psycopg.connect(**connection.get_connection_params(), autocommit=True)
-    life.own.close()  # the connection seems lost, but `ghost` keeps its session open
-    holding = threading.Thread(target=life.hold, daemon=True)
-    holding.start()
-    holding.join(20)
-    held = not holding.is_alive()
-    ghost.close()
-    holding.join(20)
-    life.own.close()
-    assert held
-
-
 def under_way(endpoint: Endpoint) -> Work:
     """Create a delivery whose attempt has started, and return the Work object for settling it."""
     token, now = new_id(), timezone.now()
-    delivery = DeliveryFactory(
-        chatbot=endpoint.chatbot,
-        claim=token,
-        claimed_by="1",
-        claimed_until=now + timedelta(seconds=30),
-    )
+    claimed = {"claim": token, "claimed_by": ME, "claimed_until": now + timedelta(seconds=8)}
+    delivery = DeliveryFactory(chatbot=endpoint.chatbot, **claimed)
     attempt = Attempt.objects.create(delivery=delivery, number=1, started_at=now)
     target = Target(endpoint.url, "", is_active=True, has_add_on=True)
     return Work(delivery.pk, token, attempt.pk, endpoint.chatbot_id, 1, False, b"{}", target)
+
+
+@pytest.mark.usefixtures("limits")
+def test_a_locked_delivery_is_settled_when_it_is_unlocked_and_others_at_once(
+    endpoint: Endpoint,
+) -> None:
+    works = [under_way(endpoint) for _ in range(20)]
+    *held, free = (one.delivery_id for one in works)
+    with locked(Delivery.objects.filter(pk__in=held)):
+        threads = [in_a_thread(schedule.settle, one, TAKEN) for one in works]
+        wait_until(lambda: Delivery.objects.get(pk=free).state == "SUCCESS", 10)
+        assert not Delivery.objects.filter(pk__in=held, state="SUCCESS").exists()
+    for thread in threads:
+        thread.join()
+    assert set(Delivery.objects.values_list("state", flat=True)) == {"SUCCESS"}
+
+
+@pytest.mark.usefixtures("limits")
+def test_the_attempt_of_a_locked_delivery_does_not_begin(endpoint: Endpoint) -> None:
+    DeliveryFactory.create_batch(2, chatbot=endpoint.chatbot)
+    claimed = claim()
+    with locked(Delivery.objects.filter(pk=claimed[0].delivery_id)):
+        begun = [schedule.confirm(one, worker=ME) for one in claimed]
+    assert [one is None for one in begun] == [True, False]
+
+
+@pytest.mark.usefixtures("limits")
+def test_a_locked_endpoint_delays_no_delivery(endpoint: Endpoint) -> None:
+    works = [under_way(endpoint) for _ in range(3)]
+    with locked(Endpoint.objects.all()):
+        for thread in [in_a_thread(schedule.settle, one, BROKEN) for one in works]:
+            thread.join(20)
+        assert set(Delivery.objects.values_list("state", flat=True)) == {"RETRYING"}
+    assert schedule.settle(under_way(endpoint), BROKEN)
+    assert Endpoint.objects.get().failures_in_a_row == 1
 
 
 def test_two_workers_that_settle_the_same_endpoints_do_not_deadlock(endpoint: Endpoint) -> None:
@@ -153,29 +177,56 @@ def test_two_workers_that_settle_the_same_endpoints_do_not_deadlock(endpoint: En
     for _ in range(5):
         together = threading.Barrier(2)
         orders = endpoints, endpoints[::-1]
-        threads = [in_a_thread(settle, [*map(under_way, each)], together) for each in orders]
-        for thread in threads:
+        for thread in [in_a_thread(settle, [*map(under_way, one)], together) for one in orders]:
             thread.join(60)
     assert faults == []
-    assert set(
-        Endpoint.objects.filter(pk__in=[one.pk for one in endpoints]).values_list(
-            "failures_in_a_row", flat=True
-        )
-    ) == {10}
+    counts = Endpoint.objects.filter(pk__in=[one.pk for one in endpoints])
+    assert set(counts.values_list("failures_in_a_row", flat=True)) == {10}
 
 
-def test_a_row_that_is_locked_elsewhere_delays_only_its_own_delivery(
+@pytest.mark.usefixtures("limits")
+def test_a_locked_delivery_of_a_dead_worker_does_not_hold_up_the_others(
+    endpoint: Endpoint,
+) -> None:
+    works = [under_way(endpoint) for _ in range(2)]
+    Delivery.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
+    held, free = (Delivery.objects.filter(pk=one.delivery_id) for one in works)
+    with locked(held):
+        recovery.free_expired()
+        assert (free.get().claim, free.get().interruptions) == (None, 1)
+        assert held.get().claim
+    recovery.free_expired()
+    assert (held.get().claim, held.get().interruptions) == (None, 1)
+
+
+def test_a_locked_owed_reply_does_not_let_the_leases_of_others_expire(endpoint: Endpoint) -> None:
+    first, other = owed(endpoint), owed(endpoint)
+    with locked(OwedReply.objects.filter(pk=first.pk)):
+        owed_reply.renewal.renew([first.claim, other.claim])
+        assert OwedReply.objects.get(pk=other.pk).claimed_until > timezone.now()
+
+
+def test_a_locked_endpoint_does_not_hold_up_the_emails_about_others(
     endpoint: Endpoint, limits: None
 ) -> None:
-    DeliveryFactory.create_batch(2, chatbot=endpoint.chatbot)
-    claimed = claims.claim(liveness.ME, slots=8)
-    works = [schedule.confirm(one, worker=liveness.ME) for one in claimed]
-    locked, free = (Delivery.objects.filter(pk=work.delivery_id) for work in works)
-    with transaction.atomic():
-        locked.select_for_update().get()
-        threads = [in_a_thread(schedule.settle, work, TAKEN) for work in works]
-        wait_until(lambda: free.get().state == "SUCCESS")
-        assert locked.get().state == "PENDING"
-    for thread in threads:
-        thread.join()
-    assert locked.get().state == "SUCCESS"
+    EndpointFactory()
+    since = timezone.now() - timedelta(days=1)
+    Endpoint.objects.update(failing_since=since, last_failure_at=timezone.now())
+    with locked(Endpoint.objects.filter(pk=endpoint.pk)):
+        notifications.tell_owners()
+        assert Mail.objects.count() == 1
+    notifications.tell_owners()
+    assert Mail.objects.count() == 2
+
+
+@pytest.mark.usefixtures("limits")
+def test_a_locked_thread_does_not_count_as_a_failed_attempt_to_reply(endpoint: Endpoint) -> None:
+    thread = ThreadFactory(chatbot=endpoint.chatbot, escalated=True)
+    message = MessageFactory(thread=thread)
+    owed_reply.record(message)
+    for _ in range(2):
+        OwedReply.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
+        [(message_id, token)] = owed_reply.claim(most=8)
+        with locked(Thread.objects.filter(pk=thread.pk)), left_if_locked("reply"):
+            conversation_tasks.make_reply(str(message_id), str(token))
+    assert OwedReply.objects.get().begun == 1

@@ -10,6 +10,7 @@ import pytest
 import requests
 from django.conf import settings
 
+from config.database.claims import LEASE, SETTLED_WITHIN
 from tests.groups import needs
 from tests.patience import PATIENCE
 from tests.servers.behaviors import Arrival, Step, head
@@ -17,7 +18,6 @@ from tests.servers.processes import wait_until
 from tests.servers.receiver import Receiver
 from tests.tools.soak.ground import TIMEOUT, Ground, servers, servers_are_there
 from tests.tools.soak.ledger import LEFT_TO_DO
-from webhooks.engine.claims import MARGIN
 
 pytestmark = pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no server")
 
@@ -29,7 +29,7 @@ ON_EVERY_TABLE = """DO $$ DECLARE name regclass; BEGIN
 FOR name IN SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
 LOOP EXECUTE format('CREATE TRIGGER disk_is_full BEFORE INSERT OR UPDATE OR DELETE ON %s '
 'FOR EACH ROW EXECUTE FUNCTION disk_is_full()', name); END LOOP; END $$"""
-PAST_LEASE = TIMEOUT + MARGIN.total_seconds() + 2
+PAST_LEASE = TIMEOUT + LEASE.total_seconds() + SETTLED_WITHIN + 2
 
 
 @pytest.fixture

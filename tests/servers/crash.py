@@ -23,7 +23,7 @@ class Point(NamedTuple):
     committed: bool = False
 
 
-CLAIM = r'(WITH .*|SELECT set_config.*)?UPDATE "?webhooks_delivery"?\s+SET .*claimed_by.* IN '
+CLAIM = r'UPDATE "webhooks_delivery" SET "claim" = [^,]*, "claimed_until"'
 BEGIN = r'INSERT INTO "?webhooks_attempt'
 ANSWER = r'SELECT .*body_length.* FROM "?webhooks_delivery'  # begins recording a result
 SETTLE = r'UPDATE "?webhooks_attempt"? SET .*finished_at'
@@ -38,7 +38,7 @@ POINTS = {
     "event-recorded": Point(RECORD),
     "message-stored": Point(RECORD, committed=True),
     "mail-begun": Point(r'UPDATE "accounts_mail" SET .*"tries"', committed=True),
-    "work-claimed": Point(r'UPDATE "config_periodicwork" SET "claim" = [^N]', committed=True),
+    "work-begun": Point(r'UPDATE "config_periodicwork" SET "claim" = [^N]', committed=True),
 }
 
 

@@ -10,9 +10,9 @@ from tests.factories.webhooks import SECRET, DeliveryFactory
 from tests.patience import PATIENCE
 from tests.servers import certificates
 from tests.servers.receiver import Receiver
-from tests.webhooks.engine.steps import ME
+from tests.webhooks.engine.steps import claim
 from webhooks import tasks
-from webhooks.engine import claims, post
+from webhooks.engine import post
 from webhooks.models import Delivery, Endpoint
 from webhooks.services import retry_job
 from webhooks.services.selection import Selection
@@ -26,7 +26,7 @@ def claimed(endpoint: Endpoint, settings: Any) -> tuple[str, str]:
     settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
     settings.WEBHOOK_TIMEOUT = PATIENCE
     DeliveryFactory(chatbot=endpoint.chatbot)
-    [one] = claims.claim(ME, slots=32)
+    [one] = claim()
     return str(one.claim), str(one.delivery_id)
 
 

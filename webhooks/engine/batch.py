@@ -6,12 +6,13 @@ A commit waits for the disk. Items that arrive during that wait share the next c
 import queue
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from django.db import DataError, IntegrityError, connection
 
-from config.database.locks import is_lock_timeout, is_row_locked
+from config.database.locks import is_lock_timeout
 
 # If the previous batch had n items, the thread waits `GATHER * (n - 1)` seconds for more items, but
 # at most `patience` seconds.
@@ -21,27 +22,20 @@ Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 
-class Write(Protocol[Item, Answer]):
-    """The function that writes the items of a batch."""
-
-    def __call__(self, items: list[Item], /, *, leave_locked: bool) -> list[Answer | Exception]:
-        """Return an answer or an error for each item. Raises if the entire write fails."""
-
-
 class Batch(Generic[Item, Answer]):
     """A thread that writes items submitted by many other threads.
 
     `write` takes a list of items and returns a list with an answer or an error for each item. The
-    thread has its own database connection, which it closes when no items are waiting. If `write`
-    times out waiting for a locked row, it is called again with `leave_locked`, which skips all
-    locked rows. The other items therefore wait only once, however many rows are locked.
+    thread has its own database connection, which it closes when no items are waiting.
 
     The thread waits up to `patience` seconds for more items, because writing many items costs
     little more than writing one. If the thread cannot be started, the submitting thread writes the
     item itself.
     """
 
-    def __init__(self, write: Write[Item, Answer], *, patience: float) -> None:
+    def __init__(
+        self, write: Callable[[list[Item]], list[Answer | Exception]], *, patience: float
+    ) -> None:
         self.write, self.patience = write, patience
         self.waiting: queue.SimpleQueue[tuple[Item, Future[Answer]]] = queue.SimpleQueue()
         self.start = threading.Lock()
@@ -80,18 +74,13 @@ class Batch(Generic[Item, Answer]):
             if self.waiting.empty():
                 connection.close()
 
-    def _write(
-        self, batch: list[tuple[Item, Future[Answer]]], *, leave_locked: bool = False
-    ) -> None:
+    def _write(self, batch: list[tuple[Item, Future[Answer]]]) -> None:
         try:
-            answers = self.write([item for item, _ in batch], leave_locked=leave_locked)
+            answers = self.write([item for item, _ in batch])
         except BaseException as error:
-            if is_row_locked(error) and not leave_locked:
-                self._write(batch, leave_locked=True)
-                return
             if len(batch) > 1 and concerns_one_item(error):
                 for one in batch:  # an error in one item must not affect the others
-                    self._write([one], leave_locked=leave_locked)
+                    self._write([one])
                 return
             connection.close()
             for _, answer in batch:  # raised in the threads that wait for these items

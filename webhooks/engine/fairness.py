@@ -1,15 +1,15 @@
 """Choose which deliveries start when more are due than there are free slots.
 
-A worker has one slot for each attempt that it can make at the same time. This module uses neither
-the database nor a clock. It never skips an attempt, because the schedule is part of the contract
-with receivers. Instead, three rules keep slots free for healthy endpoints:
+The workers have one slot for each attempt that they can make at the same time. This module uses
+neither the database nor a clock. It never skips an attempt, because the schedule is part of the
+contract with receivers. Instead, three rules keep slots free for healthy endpoints:
 
-1. Each endpoint has a limit on its attempts in flight, across all workers (see `health`).
+1. Each endpoint has a limit on its attempts in flight (see `health`).
 2. An endpoint is slow if it has been deleted, has never been tried, or timed out on its last
-   attempt. All slow endpoints together get at most half of a worker's slots, but at least one. No
+   attempt. All slow endpoints together get at most half of the slots, but at least one. No
    endpoint, slow or not, gets another slot while it holds more slots than are free.
-3. The account with the fewest attempts in flight on this worker goes first. Within that account,
-   the endpoint with the fewest attempts in flight goes first.
+3. The account with the fewest attempts in flight goes first. Within that account, the endpoint with
+   the fewest attempts in flight goes first.
 """
 
 import itertools
@@ -22,6 +22,8 @@ from uuid import UUID
 # If the rotation remembers more accounts and endpoints than this, it forgets those that are not
 # among the current candidates
 REMEMBERED = 10_000
+# Maximum number of claims whose attempts have not begun. More would only wait in the broker.
+UNSTARTED = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +31,8 @@ class Candidate:
     """A due delivery.
 
     `in_order` marks a first attempt or a manual retry, which waits while another delivery of its
-    thread is in flight. `suspect` marks a delivery that may be crashing workers; a worker attempts
-    only one such delivery at a time.
+    thread is in flight. `suspect` marks a delivery that may be crashing workers; only one such
+    delivery is attempted at a time.
     """
 
     delivery_id: UUID
@@ -50,27 +52,32 @@ class Waiting:
     account_id: UUID
     limit: int
     slow: bool  # its last attempt timed out, it has never been tried, or it has been deleted
-    in_flight: int = 0  # attempts on all workers
+    in_flight: int = 0
     due: deque[Candidate] = field(default_factory=deque)
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The claiming worker's in-flight attempts to one endpoint."""
+    """The claimed deliveries of one endpoint. The attempts of some of them have not begun."""
 
     chatbot_id: UUID
     account_id: UUID
     count: int
     slow: bool
     suspects: int = 0
+    unstarted: int = 0
 
 
 class Slots:
-    """The slots of one worker, as they fill up during a claim."""
+    """The slots of all workers, as they fill up during a claim.
+
+    At most UNSTARTED claims may wait for their attempts to begin.
+    """
 
     def __init__(self, running: Iterable[Running], *, slots: int) -> None:
         running = list(running)
         self.free = slots - sum(one.count for one in running)
+        self.unstarted_free = UNSTARTED - sum(one.unstarted for one in running)
         self.slow_free = max(1, slots // 2) - sum(one.count for one in running if one.slow)
         self.suspects = sum(one.suspects for one in running)
         self.of_endpoint = Counter({one.chatbot_id: one.count for one in running})
@@ -83,6 +90,7 @@ class Slots:
         return (
             one.in_flight < one.limit
             and self.free > 0
+            and self.unstarted_free > 0
             and self.of_endpoint[one.chatbot_id] <= self.free
             and (self.slow_free > 0 or not one.slow)
         )
@@ -91,6 +99,7 @@ class Slots:
         """Take a slot for an attempt that is about to start."""
         one.in_flight += 1
         self.free -= 1
+        self.unstarted_free -= 1
         self.slow_free -= one.slow
         self.suspects += candidate.suspect
         self.of_endpoint[one.chatbot_id] += 1
@@ -107,9 +116,9 @@ class Rotation:
     def choose(self, waiting: list[Waiting], slots: Slots) -> list[tuple[Waiting, Candidate]]:
         """Return the deliveries to start now.
 
-        The account with the fewest attempts in flight on this worker comes first. Within that
-        account, the endpoint with the fewest attempts in flight comes first. In a tie, the one
-        served least recently comes first.
+        The account with the fewest attempts in flight comes first. Within that account, the
+        endpoint with the fewest attempts in flight comes first. In a tie, the one served least
+        recently comes first.
         """
         self._forget(waiting)
 

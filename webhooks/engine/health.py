@@ -11,13 +11,10 @@ which come late.
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
-from django.db.models import DateTimeField, Q, QuerySet
+from django.db.models import Q
 
-from chatbots.models import Chatbot
-from config.database.prepared import Given, among, listed, prepared, update_each
 from config.outbound.failures import Reason
 from webhooks.engine.work import Result, Work
 from webhooks.models import Endpoint
@@ -31,35 +28,12 @@ RECORD = (
 )
 
 
-def changed(tried: int, failing: int, leave_locked: bool) -> "QuerySet[Endpoint]":
-    """Select and lock the endpoints whose records must be written.
-
-    Of the endpoints that have just been tried, this selects those whose last attempt failed and
-    those whose records are out of date. `tried` is the size of the padded list of the endpoints
-    just tried (see `listed`), and `failing` that of the endpoints whose last attempt failed.
-    """
-    chatbot = Chatbot._meta.pk
-    up_to_date = Q(failing_since=None, timed_out=False, attempts_limit=MOST)
-    up_to_date &= Q(last_success_at__gt=Given("fresh", DateTimeField()))
-    needed = ~up_to_date
-    if failing:
-        needed |= Q(chatbot__pk__in=among("failing", chatbot, failing))
-    rows = Endpoint.objects.filter(needed, chatbot__pk__in=among("tried", chatbot, tried))
-    rows = rows.only("chatbot", "url", *RECORD).order_by("pk")
-    return rows.select_for_update(skip_locked=leave_locked)
-
-
-CHANGED = prepared(changed)
-
-
-def record(
-    ended: Iterable[tuple[Work, Result]], ended_at: datetime, *, leave_locked: bool = False
-) -> None:
+def record(ended: Iterable[tuple[Work, Result]], ended_at: datetime) -> None:
     """Update the endpoints' records from finished attempts, inside the caller's transaction.
 
-    `ended` lists the attempts in the order in which they ended. The endpoints' rows are locked in a
-    fixed order, to avoid deadlocks with workers that lock the same rows. `leave_locked` skips rows
-    that another session has locked.
+    `ended` lists the attempts in the order in which they ended. Only the endpoints whose last
+    attempt failed, and those whose records are out of date, are written. Their rows are locked in a
+    fixed order, to avoid deadlocks with workers that lock the same rows.
     """
     results: dict[tuple[UUID, str], list[Result]] = {}
     for work, result in ended:
@@ -67,17 +41,15 @@ def record(
             results.setdefault((work.chatbot_id, work.target.url), []).append(result)
     if not results:
         return
-    tried, tried_ids = listed("tried", (chatbot for chatbot, _ in results))
-    failing, failing_ids = listed(
-        "failing", (chatbot for (chatbot, _), some in results.items() if not some[-1].success)
-    )
-    given = {"fresh": ended_at - FRESH, **tried_ids, **failing_ids}
-    records: dict[UUID, dict[str, Any]] = {}  # Any, because the columns have various types
-    for row in CHANGED.rows(tried, failing, leave_locked, **given):
+    tried = [chatbot for chatbot, _ in results]
+    failing = [chatbot for (chatbot, _), some in results.items() if not some[-1].success]
+    up_to_date = Q(failing_since=None, timed_out=False, attempts_limit=MOST)
+    up_to_date &= Q(last_success_at__gt=ended_at - FRESH)
+    rows = Endpoint.objects.filter(~up_to_date | Q(chatbot__in=failing), chatbot__in=tried)
+    for row in rows.only("chatbot", "url", *RECORD).order_by("pk").select_for_update():
         if some := results.get((row.chatbot_id, row.url)):
             _note(row, some, ended_at)
-            records[row.pk] = {name: getattr(row, name) for name in RECORD}
-    update_each(Endpoint, records)
+            row.save(update_fields=RECORD)
 
 
 def _note(row: Endpoint, results: Sequence[Result], ended_at: datetime) -> None:

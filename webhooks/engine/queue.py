@@ -73,11 +73,11 @@ EMBEDDED = f"""SELECT e.value, d.{COLUMNS} FROM json_each(%s) AS e CROSS JOIN {L
 JOIN webhooks_delivery d ON d.id IN ({DUE.format(columns="id", chatbot="e.value")})"""  # noqa: S608
 
 RUNNING = f"""
-SELECT d.chatbot_id, d.account_id, COUNT(*), {SLOW} AS slow,
-       SUM(CASE WHEN d.interruptions >= %s THEN 1 ELSE 0 END)
-FROM webhooks_delivery d LEFT JOIN webhooks_endpoint e ON e.chatbot_id = d.chatbot_id
-WHERE d.claimed_by > '' AND d.claimed_by = %s AND d.claim IS NOT NULL
-GROUP BY d.chatbot_id, d.account_id, slow
+SELECT d.running_of, d.account_id, COUNT(*), {SLOW} AS slow,
+       SUM(CASE WHEN d.interruptions >= %s THEN 1 ELSE 0 END),
+       SUM(CASE WHEN d.claimed_by = '' THEN 1 ELSE 0 END)
+FROM webhooks_delivery d LEFT JOIN webhooks_endpoint e ON e.chatbot_id = d.running_of
+WHERE d.running_of IS NOT NULL GROUP BY d.running_of, d.account_id, slow
 """  # noqa: S608 - our own constants only
 
 # Make PostgreSQL read rows in index order until the transaction ends. Its statistics about claimed
@@ -117,11 +117,11 @@ def glance() -> tuple[datetime | None, UUID | None]:
     return time_of(due), _id(newest) if newest else None
 
 
-def running(worker: str) -> list[Running]:
-    """Count a worker's claimed deliveries, by endpoint."""
+def running() -> list[Running]:
+    """Count the claimed deliveries, by endpoint."""
     return [
-        Running(_id(chatbot), _id(account), count, bool(slow), int(suspects))
-        for chatbot, account, count, slow, suspects in rows(RUNNING, SUSPECT, worker)
+        Running(_id(chatbot), _id(account), count, bool(slow), int(suspects), int(unstarted))
+        for chatbot, account, count, slow, suspects, unstarted in rows(RUNNING, SUSPECT)
     ]
 
 
@@ -164,12 +164,10 @@ def read_due(waiting: list[Waiting], each: int, current_time: datetime) -> None:
 
 
 # In the functions below, Any stands for values that a database driver accepts or returns.
-def rows(sql: str, *params: Any, **named: Any) -> list[Any]:
-    """Run SQL with positional or named parameters. Returns the rows of its last statement."""
+def rows(sql: str, *params: Any) -> list[Any]:
+    """Run a statement and return its rows."""
     with connection.cursor() as cursor:
-        cursor.execute(sql, params or named)
-        while connection.vendor == "postgresql" and cursor.nextset():
-            pass
+        cursor.execute(sql, params)
         return list(cursor.fetchall())
 
 

@@ -1,93 +1,53 @@
-"""Recover from dead workers, expired claims, a changed clock and a restored backup.
+"""Recover from expired claims and a restored backup.
 
-A delivery is taken over only if its claim has not changed since the row was read.
+A delivery is freed only if its claim has not changed since the row was read.
 """
 
 import logging
-import time
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import F, Q
 from django.utils import timezone
 
-from config.database.claims import NO_CLAIM
-from config.database.claims import claimers as claimers_of
-from config.database.locks import left_if_locked, unlocked, update_unlocked
+from config.database.claims import has_expired
+from config.database.locks import left_if_locked, locking, unlocked, update_unlocked
 from webhooks.engine import metrics
-from webhooks.engine.claims import START
+from webhooks.engine.claims import NO_CLAIM
 from webhooks.engine.queue import keep_to_indexes, now
 from webhooks.models import Attempt, Delivery, RetryJob, RetryPart
 from webhooks.models.delivery import State
 from webhooks.models.reason import Refusal
 from webhooks.models.retry_job import JobState
 
-# Includes the condition of the index `delivery_claimed` (`claimed_by > ''`), because the database
-# uses this index only for queries that include its condition
-HELD = Q(claimed_by__gt="", claim__isnull=False)
 BATCH = 1_000  # number of deliveries that `give_up` marks as FAILED in one transaction
 INTERRUPTIONS = 3  # after this many interruptions, the delivery is assumed to cause them
+CLAIMED = Q(running_of__isnull=False)
 
 logger = logging.getLogger(__name__)
 
 
-def claimers() -> set[str]:
-    """Return the names of the workers that hold claims on deliveries."""
-    with transaction.atomic():
-        keep_to_indexes()
-        return claimers_of(Delivery)
-
-
-def take_over(dead: set[str], *, expired: bool = True) -> None:
-    """Release the claims of dead workers and, if `expired` is true, claims that have expired.
+def free_expired() -> None:
+    """Release the claims whose leases have expired.
 
     An attempt that had begun is marked as interrupted and is repeated immediately, with the same
     number. The third interruption makes the delivery FAILED.
     """
-    current_time = now()
-    gone = Q(claimed_by__in=dead)
-    if expired:
-        gone |= Q(claimed_until__lt=current_time)
-    with transaction.atomic():
+    with locking():
         keep_to_indexes()
-        held = Delivery.objects.filter(HELD, gone).defer("body")
-        rows = list(unlocked(held))  # a locked row is taken over later
-    pending = Attempt.objects.filter(delivery__in=rows, status=State.PENDING)
+        held = Delivery.objects.filter(CLAIMED, has_expired()).defer("body")
+        rows = list(unlocked(held))  # a locked row is freed later
+    pending = Attempt.objects.filter(delivery__in=rows, status=State.PENDING) if rows else ()
     begun = {attempt.delivery_id: attempt for attempt in pending}
     for row in rows:
         with left_if_locked(f"the takeover of delivery {row.pk}"):
-            _free(row, begun.get(row.pk), current_time)
+            _free(row, begun.get(row.pk), now())
 
 
-def release_all(worker: str) -> None:
-    """Release a stopping worker's claims whose attempts have not begun."""
-    # An attempt that is just beginning has either locked its delivery or already extended its
-    # claim, so it is not affected. An attempt whose result cannot be stored may have a claim that
-    # is about to expire, so attempts that have begun are excluded explicitly.
-    rows = Delivery.objects.filter(HELD, claimed_by=worker, claimed_until__lte=now() + START)
-    begun = Attempt.objects.filter(delivery=OuterRef("pk"), status=State.PENDING)
-    update_unlocked(rows.filter(~Exists(begun)), **NO_CLAIM)
-
-
-def follow_clock(jump: timedelta, *, since: float) -> None:
-    """Move due times and leases by `jump`, the amount by which this machine's clock was changed.
-
-    `since` is the monotonic time at which the clock was last known to be unchanged. Due times and
-    leases set later than `since` may already use the new clock, so they are left unchanged. On
-    PostgreSQL, the engine uses the database's clock and never calls this function.
-    """
-    current_time = now()
-    lately = (current_time - timedelta(seconds=time.monotonic() - since), current_time)
-    claimed = Delivery.objects.filter(HELD)
-    begun = Attempt.objects.filter(status=State.PENDING, started_at__range=lately)
-    with transaction.atomic():
-        waiting = Delivery.objects.filter(due_at__isnull=False).exclude(updated_at__range=lately)
-        waiting.update(due_at=F("due_at") + jump)
-        # Claims whose attempts have not begun are moved even if they are recent. If such a claim
-        # then expires too early, the delivery is claimed again.
-        old = claimed.exclude(pk__in=begun.filter(delivery__in=claimed).values("delivery"))
-        old.update(claimed_until=F("claimed_until") + jump)
+def release_unstarted() -> None:
+    """Release all claims whose attempts have not begun."""
+    update_unlocked(Delivery.objects.filter(CLAIMED, claimed_by=""), **NO_CLAIM)
 
 
 def give_up() -> None:

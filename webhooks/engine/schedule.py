@@ -12,6 +12,7 @@ Specification: States and transitions, Webhook delivery; Events, Delivery rules.
 """
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -23,74 +24,36 @@ from django.db.models import QuerySet
 from django.db.models.functions import Length
 from django.utils import timezone
 
-from config.database.claims import NO_CLAIM
+from config.database.claims import SETTLED_WITHIN, lease_end
 from config.database.ids import new_id
 from config.database.lengths import SHORT
-from config.database.locks import RowLocked, insist, is_lock_timeout, update_unlocked
-from config.database.prepared import (
-    Given,
-    Update,
-    among,
-    insert_each,
-    listed,
-    prepared,
-    prepared_update,
-    update_each,
+from config.database.locks import (
+    RowLocked,
+    insist,
+    is_lock_timeout,
+    left_if_locked,
+    unlocked,
 )
 from webhooks.engine import claims, health, metrics
 from webhooks.engine.batch import Batch
-from webhooks.engine.claims import lease
+from webhooks.engine.claims import NO_CLAIM
 from webhooks.engine.queue import now
 from webhooks.engine.work import Claimed, Result, Target, Work
 from webhooks.models import Attempt, Delivery
 from webhooks.models.delivery import State
 
 logger = logging.getLogger(__name__)
-ID, CLAIM = Delivery._meta.pk, Delivery._meta.get_field("claim")
+# What an attempt needs to know about its delivery, in the order of `_read_begun`
+BEGUN = (
+    *("pk", "chatbot_id", "attempts_count", "body", "is_test", "state", "retried_by", "due_at"),
+    *("chatbot__endpoint__url", "chatbot__endpoint__sealed_secret"),
+    *("chatbot__endpoint__is_active", "account__webhooks_enabled", "chatbot__erased_at"),
+)
 
 
-def held(ids: Iterable[Any], tokens: Iterable[Any]) -> "QuerySet[Delivery]":
+def held(ids: Iterable[UUID], tokens: Iterable[UUID]) -> "QuerySet[Delivery]":
     """Select the deliveries whose claims still hold."""
     return Delivery.objects.filter(pk__in=ids, claim__in=tokens, due_at__isnull=False)
-
-
-HOLD = prepared_update(
-    lambda size, different: Update(
-        held(among("id", ID, size), among("held", CLAIM, different)),
-        {
-            name: Given(name, Delivery._meta.get_field(name))
-            for name in ("claim", "claimed_by", "claimed_until")
-        },
-    )
-)
-BEGUN = prepared(
-    lambda size: Delivery.objects.filter(
-        pk__in=among("id", ID, size), claim=Given("claim", CLAIM)
-    ).values_list(
-        "pk",
-        "chatbot_id",
-        "attempts_count",
-        "body",
-        "is_test",
-        "state",
-        "retried_by",
-        "due_at",
-        "chatbot__endpoint__url",
-        "chatbot__endpoint__sealed_secret",
-        "chatbot__endpoint__is_active",
-        "account__webhooks_enabled",
-        "chatbot__erased_at",
-    )
-)
-LOCK = prepared(
-    lambda size, leave_locked: (
-        Delivery.objects.filter(pk__in=among("id", ID, size))
-        .select_for_update(skip_locked=leave_locked)
-        .order_by("pk")
-        .annotate(body_length=Length("body"))
-        .values_list("pk", "claim", "body_length")
-    )
-)
 
 
 def confirm(claimed: Claimed, *, worker: str) -> Work | None:
@@ -110,7 +73,7 @@ def confirm(claimed: Claimed, *, worker: str) -> Work | None:
 def settle(work: Work, result: Result) -> bool:
     """Record the result of an attempt. Returns False if the claim no longer holds.
 
-    Retries while a row is locked or the database is unavailable. Once the claim has expired, the
+    Retries while a row is locked or the database is unavailable. After SETTLED_WITHIN seconds, the
     next database error is raised. During a database outage, however, the retries continue even
     then, until the worker is told to stop.
     """
@@ -149,44 +112,38 @@ def retry(delivery_ids: Iterable[UUID], *, by: str, due_at: datetime | None = No
 
 def _insist(work: Work, write: Callable[[], bool]) -> bool:
     """Retry a failing write, as described in `settle`."""
-    until = work.begun + lease().total_seconds()
+    until = time.monotonic() + SETTLED_WITHIN
     what = f"delivery {work.delivery_id}"
     return insist(write, until=until, what=what, while_stopping=True)
 
 
-def _confirm_all(
-    asked: list[tuple[Claimed, str]], *, leave_locked: bool = False
-) -> list[Work | Exception | None]:
+def _confirm_all(asked: list[tuple[Claimed, str]]) -> list[Work | Exception | None]:
     """Begin a batch of attempts: replace the deliveries' claims and insert the attempts' rows.
 
     Each item of `asked` is a claimed delivery and the name of its worker. For each item, returns a
     Work, or None if the claim no longer holds, if a duplicate in the same batch has begun the
-    attempt, or if the delivery's row was locked and was skipped.
+    attempt, or if another session has locked the delivery's row.
     """
     [worker] = {worker for _, worker in asked}  # all items come from this worker process
     ids = [claimed.delivery_id for claimed, _ in asked]
     tokens = {claimed.claim for claimed, _ in asked}
     with transaction.atomic():
         started_at, token = now(), uuid4()
-        columns = {"claim": token, "claimed_by": worker, "claimed_until": started_at + lease()}
-        if leave_locked:
-            update_unlocked(held(ids, tokens), **columns)
-        else:
-            (size, some), (different, held_by) = listed("id", ids), listed("held", tokens)
-            HOLD.run(size, different, **columns, **some, **held_by)
-        begun = {work.delivery_id: (work, by) for work, by in _read_begun(ids, token, started_at)}
-        insert_each(
-            [
-                Attempt(
-                    id=work.attempt_id,
-                    delivery_id=work.delivery_id,
-                    number=work.number,
-                    by=by,
-                    url=work.target.url if work.target else "",
-                    started_at=started_at,
-                )
-                for work, by in begun.values()
-            ]
+        ours = list(unlocked(held(ids, tokens)).values_list("pk", flat=True))
+        Delivery.objects.filter(pk__in=ours, claim__in=tokens).update(
+            claim=token, claimed_by=worker, claimed_until=lease_end()
+        )
+        begun = {work.delivery_id: (work, by) for work, by in _read_begun(ours, token, started_at)}
+        Attempt.objects.bulk_create(
+            Attempt(
+                id=work.attempt_id,
+                delivery_id=work.delivery_id,
+                number=work.number,
+                by=by,
+                url=work.target.url if work.target else "",
+                started_at=started_at,
+            )
+            for work, by in begun.values()
         )
     for work, _ in begun.values():
         metrics.attempt_begins(work.late)
@@ -194,8 +151,7 @@ def _confirm_all(
 
 
 def _read_begun(ids: list[UUID], token: UUID, started_at: datetime) -> Iterator[tuple[Work, str]]:
-    size, some = listed("id", ids)
-    rows = BEGUN.rows(size, claim=token, **some)
+    rows = Delivery.objects.filter(pk__in=ids, claim=token).values_list(*BEGUN)
     for pk, bot, ended, body, is_test, state, by, due, url, secret, active, paid, erased in rows:
         once = is_test or state == State.FAILED
         deleted = url is None or erased  # an erased chatbot keeps its webhook for a while
@@ -213,30 +169,34 @@ def _read_begun(ids: list[UUID], token: UUID, started_at: datetime) -> Iterator[
         yield work, by if once else ""
 
 
-def _settle_all(
-    asked: list[tuple[Work, Result]], *, leave_locked: bool = False
-) -> list[bool | Exception]:
+def _settle_all(asked: list[tuple[Work, Result]]) -> list[bool | Exception]:
     """Record the results of attempts whose claims still hold. Returns whether each claim held.
 
-    The deliveries' rows are locked in the order of their ids, to avoid deadlocks. If
-    `leave_locked` is true, rows that another session has locked are skipped: RowLocked is returned
-    for a locked delivery, and the health of a locked endpoint is left unchanged.
+    Returns RowLocked for a delivery that another session has locked. If an endpoint stays locked,
+    the health of the batch's endpoints is left unchanged.
     """
+    ids, tokens = zip(*((work.delivery_id, work.claim) for work, _ in asked), strict=True)
     with transaction.atomic():
         ended_at = now()
-        ids = [work.delivery_id for work, _ in asked]
-        size, some = listed("id", ids)
-        rows = {pk: (claim, length) for pk, claim, length in LOCK.rows(size, leave_locked, **some)}
-        others = Delivery.objects.filter(pk__in=ids).exclude(pk__in=rows)
-        skipped = set(others.values_list("pk", flat=True)) if leave_locked else set()
-        ended = []
-        for work, result in asked:
-            claim, length = rows.get(work.delivery_id, (None, 0))
-            if claim == work.claim:
-                ended.append((work, result if length else result.without_content()))
-        update_each(Delivery, {w.delivery_id: _delivery_columns(w, r, ended_at) for w, r in ended})
-        update_each(Attempt, {w.attempt_id: _attempt_columns(w, r, ended_at) for w, r in ended})
-        health.record(ended, ended_at, leave_locked=leave_locked)
+        ours = held(ids, tokens).values_list("pk", "claim")
+        found = unlocked(ours.annotate(body_length=Length("body")))
+        rows = {(pk, claim): length for pk, claim, length in found}
+        # Usually, all rows are found, and this reads nothing.
+        skipped = set(ours) - rows.keys() if len(rows) < len(asked) else set()
+        ended = [
+            (work, result if rows[work.key] else result.without_content())
+            for work, result in asked
+            if work.key in rows
+        ]
+        for work, result in ended:
+            Delivery.objects.filter(pk=work.delivery_id).update(
+                **_delivery_columns(work, result, ended_at)
+            )
+            Attempt.objects.filter(pk=work.attempt_id).update(
+                **_attempt_columns(work, result, ended_at)
+            )
+        with left_if_locked("a webhook's health"), transaction.atomic():
+            health.record(ended, ended_at)
     claims.freed.set()
     for work, result in ended:
         metrics.attempt_ended(result, _next(work, result, ended_at)[0])
@@ -244,9 +204,11 @@ def _settle_all(
     return [_answer(work, settled=settled, skipped=skipped) for work, _ in asked]
 
 
-def _answer(work: Work, *, settled: set[UUID], skipped: set[UUID]) -> bool | Exception:
+def _answer(
+    work: Work, *, settled: set[UUID], skipped: set[tuple[UUID, UUID | None]]
+) -> bool | Exception:
     """Return whether an attempt was settled, or RowLocked if its delivery was skipped."""
-    if work.delivery_id in skipped:
+    if work.key in skipped:
         return RowLocked("another session has locked the delivery's row")
     if work.attempt_id in settled:
         return True

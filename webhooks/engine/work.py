@@ -11,10 +11,11 @@ from webhooks.models.reason import Refusal
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A delivery that this worker has claimed and may attempt once."""
+    """A claimed delivery, which may be attempted once. `slow` is explained in `fairness`."""
 
     delivery_id: UUID
     claim: UUID
+    slow: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,11 @@ class Work:
     target: Target | None  # None if the webhook or the chatbot has been deleted
     late: timedelta = timedelta(0)  # how long after its due time the attempt began
     begun: float = field(default_factory=time.monotonic)
+
+    @property
+    def key(self) -> tuple[UUID, UUID]:
+        """The delivery's primary key and the claim's token."""
+        return self.delivery_id, self.claim
 
     def seconds_since_due(self) -> float:
         """Return how long ago the attempt was due, in seconds."""

@@ -133,7 +133,7 @@ class Delivery(Row):
     last_detail = models.CharField(max_length=DETAIL_LENGTH, blank=True)
     due_at = models.DateTimeField(null=True)
     claim = models.UUIDField(null=True)  # fencing token: only its holder may write
-    claimed_by = models.CharField(max_length=64, blank=True)  # the worker's name in `liveness`
+    claimed_by = models.CharField(max_length=64, blank=True)  # the worker, once the attempt begins
     claimed_until = models.DateTimeField(null=True)  # when the claim expires
     retried_by = models.CharField(max_length=SHORT, blank=True)  # who requested the test or retry
     position = PositionField(editable=False)  # the order of a thread's events
@@ -183,11 +183,6 @@ class Delivery(Row):
                 fields=["starts_at"],
                 name="delivery_due",
                 condition=models.Q(due_at__isnull=False, running_of__isnull=True),
-            ),
-            models.Index(
-                fields=["claimed_by"],
-                name="delivery_claimed",
-                condition=models.Q(claimed_by__gt=""),
             ),
             models.Index(fields=["-created_at", "-id"], name="delivery_newest"),
             models.Index(fields=["chatbot", "-created_at", "-id"], name="delivery_of_chatbot"),

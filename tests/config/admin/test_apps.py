@@ -13,7 +13,7 @@ LOADED = """
 import json, sys
 import config.celery, django
 django.setup()
-import conversations.dispatcher
+import conversations.worker
 from conversations.management.commands.serve import Command
 from django.core import checks
 

@@ -52,14 +52,14 @@ def owed(thread: Thread, *, begun: int = 1, ago: float = 1.0) -> Message:
 
 def work() -> None:
     """Claim the owed replies and run their tasks, as a worker does."""
-    for message_id, token in owed_reply.claim("1", most=8):
+    for message_id, token in owed_reply.claim(most=8):
         tasks.make_reply(str(message_id), str(token))
 
 
 def test_a_repeated_task_generates_one_reply(model: ModelServer, thread: Thread) -> None:
     message = owed(thread)
-    [(message_id, token)] = owed_reply.claim("1", most=8)
-    assert owed_reply.claim("2", most=8) == []
+    [(message_id, token)] = owed_reply.claim(most=8)
+    assert owed_reply.claim(most=8) == []
     for _ in range(2):
         tasks.make_reply(str(message_id), str(token))
     assert len(model.arrivals) == 1
@@ -69,7 +69,7 @@ def test_a_repeated_task_generates_one_reply(model: ModelServer, thread: Thread)
 
 def test_a_claim_can_be_confirmed_only_once(thread: Thread) -> None:
     owed(thread)
-    [(message_id, token)] = owed_reply.claim("1", most=8)
+    [(message_id, token)] = owed_reply.claim(most=8)
     assert owed_reply.confirm(message_id, token)
     assert owed_reply.confirm(message_id, token) is None
 
@@ -164,16 +164,16 @@ def test_a_message_that_repeatedly_kills_the_process_gets_the_fallback(
 
 def test_a_clock_that_was_set_back_delays_no_reply(thread: Thread) -> None:
     owed(thread, ago=-3_600)
-    assert len(owed_reply.claim("1", most=8)) == 1
+    assert len(owed_reply.claim(most=8)) == 1
 
 
 def test_one_account_gets_at_most_half_of_a_workers_replies(thread: Thread) -> None:
     for _ in range(10):
         owed(thread, ago=9)
     other = owed(ThreadFactory())
-    claimed = [message_id for message_id, _ in owed_reply.claim("1", most=8)]
+    claimed = [message_id for message_id, _ in owed_reply.claim(most=8)]
     assert (len(claimed), other.pk in claimed) == (4, False)
-    claimed = [message_id for message_id, _ in owed_reply.claim("1", most=8)]
+    claimed = [message_id for message_id, _ in owed_reply.claim(most=8)]
     assert claimed == [other.pk]
 
 
@@ -182,7 +182,7 @@ def test_a_renewed_lease_is_not_claimed(thread: Thread) -> None:
     row = OwedReply.objects.get()
     owed_reply.renewal.renew([row.claim])
     assert owed_reply.take(message.pk) is None
-    assert owed_reply.claim("1", most=8) == []
+    assert owed_reply.claim(most=8) == []
 
 
 def test_a_second_reply_to_a_message_cannot_be_stored(thread: Thread) -> None:

@@ -29,5 +29,5 @@ def publish(ledger: Ledger, broker: str, seconds: float) -> None:
         ):
             for ids in ledger.rows(CLAIMED):
                 given: dict[str, Any] = {"connection": connection, "retry": False}
-                deliver.apply_async(tuple(map(str, ids)), **given)
+                deliver.apply_async(tuple(map(str, ids)), queue="slow", **given)
         time.sleep(0.01)

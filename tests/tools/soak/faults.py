@@ -16,9 +16,10 @@ from dataclasses import dataclass
 
 import redis
 
+from config.database.claims import LEASE
 from tests.servers.processes import Process, Worker
 from tests.tools.soak import doubles
-from tests.tools.soak.ground import TIMEOUT, Ground
+from tests.tools.soak.ground import Ground
 from tests.tools.soak.listener import Listener
 
 POINTS = ("after-claim", "attempt-begun", "after-answer", "before-settle-commit")
@@ -224,13 +225,10 @@ def stop(worker: Worker) -> None:
 
 
 def halt(worker: Worker, fault: Fault) -> None:
-    """Halt a worker for 0.1 to 4.5 s, or for longer than an attempt's lease (PAST_LEASE).
-
-    A delivery's claim expires after 3 s if its attempt has not begun.
-    """
+    """Halt a worker for 0.1 to 4.5 s, or for longer than a lease (PAST_LEASE)."""
     seconds = fault.scaled(0.1, 4.5)
     if fault.kind == PAST_LEASE:
-        seconds = fault.scaled(TIMEOUT + 21, TIMEOUT + 24)
+        seconds = fault.scaled(1, 4) + LEASE.total_seconds()
     worker.signal(signal.SIGSTOP)
     time.sleep(seconds)
     worker.signal(signal.SIGCONT)

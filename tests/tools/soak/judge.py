@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, pairwise, product
+from itertools import groupby, pairwise
 from statistics import median
 
-from tests.tools.soak.faults import AWAY, CUTS, DEATHS, PAST_LEASE, STOPS, Fault
+from tests.tools.soak.faults import CUTS, DEATHS, STOPS, Fault
 from tests.tools.soak.ground import DELAYS
 from tests.tools.soak.ledger import Attempt, Delivery
 from tests.tools.soak.listener import Heard
@@ -17,9 +17,10 @@ LATE = 2.0  # maximum delay, in seconds, with which a busy receiver records a de
 INTERRUPTIONS = 3  # number of interruptions after which a delivery fails
 TRIES = len(DELAYS) + 1
 HANG_UPS = ("close", "reset")
-TAKEN_OVER = 3.0  # maximum median time of a takeover, in seconds; on an idle machine, it is about 2
+TAKEN_OVER = (
+    12.0  # maximum median time of a takeover, in seconds; on an idle machine, it is about 8
+)
 TO_START = 5.0  # maximum time for a worker to start, in seconds
-CONTINUES = 15.0  # at least one request must arrive in the last CONTINUES seconds of a Redis outage
 
 
 @dataclass(frozen=True)
@@ -246,22 +247,6 @@ def judge(story: Story) -> Verdict:
     return verdict
 
 
-def without_a_worker(story: Story, since: float, until: float) -> float:
-    """Count the seconds between `since` and `until` when PAST_LEASE faults halted all workers."""
-    halts: dict[str, list[Fault]] = {}
-    for one in story.faults:
-        if one.kind == PAST_LEASE:
-            halts.setdefault(one.lane, []).append(one)
-    if len(halts) < story.workers:
-        return 0.0
-    return sum(
-        max(
-            0.0, min(until, *(one.ended for one in each)) - max(since, *(one.began for one in each))
-        )
-        for each in product(*halts.values())
-    )
-
-
 def of_the_whole(story: Story) -> Iterator[str]:
     known = {one.message for one in story.deliveries}
     bodies = {one.body for one in story.deliveries}
@@ -277,12 +262,6 @@ def of_the_whole(story: Story) -> Iterator[str]:
         yield f"{story.left_to_do} deliveries are not settled"
     if odd := {code for code in story.answers if code.isdigit()} - {"200", "503"}:
         yield f"the API answered {sorted(odd)}"
-    for fault in story.faults:
-        if fault.kind != AWAY:
-            continue
-        last = CONTINUES + without_a_worker(story, fault.since, fault.over)
-        if not any(0 < fault.over - one.at < last for one in story.heard):
-            yield f"nothing was received during the Redis outage, until {fault.over:.0f}"
     yield from story.errors
 
 

@@ -1,25 +1,32 @@
 """Run the delivery engine's steps: claim deliveries, attempt them, and record the results."""
 
+from datetime import timedelta
 from typing import Any
 
+from django.db import transaction
 from django.utils import timezone
 
 from tests.servers.behaviors import answer
-from webhooks.engine import attempt, claims, schedule
-from webhooks.engine.work import Work
+from webhooks.engine import attempt, claims, recovery, schedule
+from webhooks.engine.work import Claimed, Work
 from webhooks.models import Delivery
 
-ME, OTHER = "1", "2"
+ME = "worker-1@test"
 OK, BROKEN = answer(200, b"thanks"), answer(503, b"upstream down")
 
 
-def begin(worker: str = ME) -> list[Work | None]:
+def claim(slots: int = 32) -> list[Claimed]:
+    """Claim due deliveries, as the scheduler does."""
+    with transaction.atomic():
+        return claims.claim(slots)
+
+
+def begin() -> list[Work | None]:
     """Claim due deliveries, begin their attempts, and return their Work objects.
 
     If a claim cannot be confirmed, the list contains None instead of a Work object.
     """
-    claimed = claims.claim(worker, slots=32)
-    return [schedule.confirm(one, worker=worker) for one in claimed]
+    return [schedule.confirm(one, worker=ME) for one in claim()]
 
 
 def run() -> int:
@@ -28,6 +35,13 @@ def run() -> int:
     for work in works:
         assert work and schedule.settle(work, attempt.send(work))
     return len(works)
+
+
+def expire() -> None:
+    """Let the leases of all claimed deliveries expire, and free these deliveries."""
+    past = timezone.now() - timedelta(seconds=1)
+    Delivery.objects.exclude(claim=None).update(claimed_until=past)
+    recovery.free_expired()
 
 
 def make_due(delivery: Delivery) -> None:

@@ -3,20 +3,18 @@
 import re
 import tracemalloc
 from collections.abc import Callable
-from datetime import timedelta
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
 from tests.factories.webhooks import DeliveryFactory
 from tests.servers import behaviors as say
 from tests.servers.behaviors import Behavior
 from tests.servers.receiver import Receiver
-from tests.webhooks.engine.steps import ME, OTHER, run, stored
-from webhooks.engine import claims, recovery, schedule
-from webhooks.models import Delivery, Endpoint
+from tests.webhooks.engine.steps import ME, claim, expire, run, stored
+from webhooks.engine import recovery, schedule
+from webhooks.models import Endpoint
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("trusting")]
 MOST = 1024 * 1024  # maximum memory use in bytes, including that of the receiver in this process
@@ -35,13 +33,12 @@ def reads_bodies(act: Callable[[], object]) -> bool:
 def test_only_an_attempt_reads_bodies(endpoint: Endpoint) -> None:
     DeliveryFactory.create_batch(3, chatbot=endpoint.chatbot)
     DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", attempts_count=1)
-    assert not reads_bodies(lambda: claims.claim(OTHER, slots=2))
-    assert not reads_bodies(lambda: recovery.take_over({OTHER})), "taken over before an attempt"
-    begun = [(one, ME) for one in claims.claim(ME, slots=32)]
+    assert not reads_bodies(lambda: claim(2))
+    assert not reads_bodies(expire), "freed before an attempt"
+    begun = [(one, ME) for one in claim()]
     assert reads_bodies(lambda: schedule._confirm_all(begun)), "the check detects reads"
-    Delivery.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
-    assert not reads_bodies(lambda: recovery.take_over(set())), "taken over during an attempt"
-    assert not reads_bodies(lambda: recovery.release_all(ME))
+    assert not reads_bodies(expire), "freed during an attempt"
+    assert not reads_bodies(recovery.release_unstarted)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from webhooks.engine.batch import Batch
 def test_items_that_arrive_during_a_write_are_written_together() -> None:
     sizes, first, go = [], threading.Event(), threading.Event()
 
-    def write(items: list[int], *, leave_locked: bool) -> list[int]:
+    def write(items: list[int]) -> list[int]:
         sizes.append(len(items))
         first.set()
         go.wait(PATIENCE)
@@ -35,7 +35,7 @@ def test_items_that_arrive_during_a_write_are_written_together() -> None:
 def test_an_item_that_cannot_be_written_fails_without_the_others() -> None:
     first, go = threading.Event(), threading.Event()
 
-    def write(items: list[str], *, leave_locked: bool) -> list[str]:
+    def write(items: list[str]) -> list[str]:
         first.set()
         go.wait(PATIENCE)
         if "bad" in items:
@@ -58,7 +58,7 @@ def test_an_item_that_cannot_be_written_fails_without_the_others() -> None:
 def test_an_error_of_the_whole_batch_is_raised_and_the_next_write_succeeds() -> None:
     answers = [OperationalError("gone"), ["well"]]
 
-    def write(items: list[str], *, leave_locked: bool) -> list[str]:
+    def write(items: list[str]) -> list[str]:
         answer = answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -71,7 +71,7 @@ def test_an_error_of_the_whole_batch_is_raised_and_the_next_write_succeeds() -> 
 
 
 def test_an_item_is_written_even_if_no_thread_can_be_started() -> None:
-    batch = Batch(lambda items, *, leave_locked: [item * 2 for item in items], patience=0.01)
+    batch = Batch(lambda items: [item * 2 for item in items], patience=0.01)
     with without_threads():
         assert batch(1) == 2
     assert batch(2) == 4

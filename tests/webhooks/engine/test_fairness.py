@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from webhooks.engine.fairness import Candidate, Rotation, Running, Slots, Waiting
+from webhooks.engine.fairness import UNSTARTED, Candidate, Rotation, Running, Slots, Waiting
 
 pytestmark = pytest.mark.proves("Delivery rules")
 
@@ -26,7 +26,7 @@ def waiting(
 
 
 def running(one: Waiting, count: int, *, suspects: int = 0) -> Running:
-    """Build a record of the claiming worker's attempts in flight to an endpoint."""
+    """Build a record of the attempts in flight to an endpoint."""
     return Running(one.chatbot_id, one.account_id, count, one.slow, suspects)
 
 
@@ -39,7 +39,7 @@ def started(
 ) -> list[int]:
     """Choose deliveries once, and return how many start for each endpoint, in the given order.
 
-    `beside` contains the attempts that the worker already has in flight.
+    `beside` contains the attempts that are already in flight.
     """
     chosen = (rotation or Rotation()).choose(list(endpoints), Slots(beside, slots=slots))
     counts = Counter(id(one) for one, _ in chosen)
@@ -114,3 +114,10 @@ def test_only_one_suspect_runs_at_a_time() -> None:
     beside = [running(waiting(), 1, suspects=1)]
     one.due = deque([Candidate(uuid4(), None, in_order=True, suspect=True)])
     assert started([one], beside=beside) == [0]
+
+
+def test_at_most_256_claims_wait_for_their_attempts() -> None:
+    endpoints = [waiting(limit=128, due=200) for _ in range(4)]
+    assert sum(started(endpoints, slots=2_000)) == UNSTARTED == 256
+    begun = [running(waiting(), 100) for _ in range(4)]
+    assert sum(started(endpoints, slots=2_000, beside=begun)) == UNSTARTED

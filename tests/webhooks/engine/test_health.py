@@ -70,7 +70,7 @@ def test_a_failure_other_than_a_timeout_does_not_change_the_limit(
     assert limit() == 6
 
 
-def test_endpoints_that_timed_out_share_half_of_a_workers_slots() -> None:
+def test_endpoints_that_timed_out_share_half_of_the_slots() -> None:
     slow = EndpointFactory.create_batch(24, timed_out=True)
     for one in slow:
         queue(one, 3)

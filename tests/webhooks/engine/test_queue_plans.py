@@ -10,8 +10,8 @@ from django.db import connection, transaction
 
 from config.database.ids import new_id
 from tests.factories.webhooks import DeliveryFactory
-from webhooks.engine import claims, queue, schedule
-from webhooks.engine.claims import claim
+from tests.webhooks.engine.steps import ME, claim
+from webhooks.engine import queue, schedule
 from webhooks.models import Delivery, Endpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -44,7 +44,7 @@ def statements(endpoint: Endpoint) -> dict[str, tuple[str, tuple[Any, ...], set[
         "glance": (queue.GLANCE, (), {"delivery_due", "delivery_newest"}),
         "window": (queue.WINDOW, window, WAITING),
         "due": (*heads, WAITING),
-        "running": (queue.RUNNING, (2, "1"), {"delivery_claimed"}),
+        "running": (queue.RUNNING, (2,), {"delivery_running"}),
     }
 
 
@@ -61,33 +61,13 @@ def test_a_statement_uses_its_own_indexes_whatever_the_statistics(
     assert set(re.findall(r"delivery_[a-z]+", plan)) == expected, plan
 
 
-@pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has one worker")
-def test_a_claim_reads_the_chosen_deliveries_by_their_ids(
-    stale: Endpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plans: list[str] = []
-
-    def explained(sql: str, *params: Any, rows: Any = queue.rows, **named: Any) -> Any:
-        if sql == claims.TAKE:
-            *before, take = sql.split(";")
-            found = rows(";".join([*before, f"EXPLAIN {take}"]), **named)
-            plans.append("\n".join(line for (line,) in found))
-        return rows(sql, *params, **named)
-
-    monkeypatch.setattr(queue, "rows", explained)
-    assert claim("1", slots=8)
-    [plan] = plans
-    used = re.findall(r"using (webhooks_delivery_pkey|delivery_[a-z_]+)", plan)
-    assert set(used) == {"webhooks_delivery_pkey", "delivery_running"}, plan
-
-
 @pytest.mark.skipif(settings.EMBEDDED, reason="only PostgreSQL has HOT updates")
 def test_confirming_an_attempt_changes_no_index(endpoint: Endpoint) -> None:
     DeliveryFactory(chatbot=endpoint.chatbot)
-    [claimed] = claim("1", slots=8)
+    [claimed] = claim()
     with transaction.atomic():
         before = updates()
-        assert schedule._confirm_all([(claimed, "1")]) != [None]
+        assert schedule._confirm_all([(claimed, ME)]) != [None]
         assert [after - start for start, after in zip(before, updates(), strict=True)] == [1, 1]
 
 

@@ -1,13 +1,11 @@
 """A delivery's states, tested with the real schedule and a real receiver."""
 
 import socket
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db.models import F
 from django.utils import timezone
 
 from chatbots.services.chatbot import erase_chatbot
@@ -17,8 +15,8 @@ from tests.servers.behaviors import Behavior, answer, stall
 from tests.servers.receiver import Receiver
 from tests.webhooks.engine.steps import BROKEN, OK, begin, make_due, run, states, stored
 from webhooks import sealing
-from webhooks.engine import attempt, recovery, schedule
-from webhooks.models import Attempt, Delivery, Endpoint
+from webhooks.engine import attempt, schedule
+from webhooks.models import Delivery, Endpoint
 from webhooks.models.reason import Refusal
 
 Change = Callable[[Endpoint], object]
@@ -290,45 +288,3 @@ class TestHealth:
         type(endpoint).objects.update(is_active=False)
         run()
         assert self.health(endpoint) == (False, 0, False)
-
-
-class TestClock:
-    """The machine's clock changes while deliveries wait."""
-
-    @pytest.mark.parametrize("hours", [1, -1])
-    def test_due_times_follow_the_clock(self, endpoint: Endpoint, hours: int) -> None:
-        jump = timedelta(hours=hours)
-        running = DeliveryFactory(chatbot=endpoint.chatbot)
-        begin()
-        before = timezone.now() - jump + timedelta(minutes=5)
-        waiting = DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", due_at=before)
-        Delivery.objects.update(updated_at=F("updated_at") - jump)
-        Attempt.objects.update(started_at=F("started_at") - jump)
-        leases = Delivery.objects.filter(pk=running.pk)
-        leases.update(claimed_until=F("claimed_until") - jump)
-        recovery.follow_clock(jump, since=time.monotonic())
-        left = stored(waiting)["due_at"] - timezone.now()
-        assert timedelta(minutes=4) < left <= timedelta(minutes=5)
-        assert leases.get().claimed_until > timezone.now()
-
-    @pytest.mark.parametrize("seconds", [10, -10, -20, 0.5, -0.5])
-    def test_a_small_clock_change_moves_only_times_that_were_written_before_it(
-        self, endpoint: Endpoint, seconds: float
-    ) -> None:
-        jump, long_ago = timedelta(seconds=seconds), timezone.now() - timedelta(minutes=10)
-        old_claim, new_claim, old, new = (
-            DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING") for _ in range(4)
-        )
-        begin()
-        Delivery.objects.update(updated_at=long_ago)
-        Attempt.objects.update(started_at=long_ago)
-        written = {row.pk: row for row in Delivery.objects.all()}
-        since = time.monotonic()
-        Delivery.objects.filter(pk=new.pk).update(updated_at=timezone.now())
-        Attempt.objects.filter(delivery=new_claim).update(started_at=timezone.now())
-        recovery.follow_clock(jump, since=since)
-        assert stored(old)["due_at"] == written[old.pk].due_at + jump
-        assert stored(new)["due_at"] == written[new.pk].due_at
-        leases = [(stored(one)["claimed_until"], written[one.pk]) for one in (old_claim, new_claim)]
-        moved = [until - before.claimed_until for until, before in leases]
-        assert moved == [jump, timedelta(0)]
