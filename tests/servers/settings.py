@@ -16,6 +16,6 @@ METRICS_FRESH = float(os.environ.get("TEST_METRICS_FRESH", "5"))
 crash.install(os.environ.get("TEST_CRASH_POINT", ""))
 # Serve static files directly from the packages, even if `make run` has already collected the files.
 STATIC_ROOT = os.environ.get(  # type: ignore[assignment] # Django takes both
-    "TEST_STATIC_ROOT", f"{STATE_DIR}/static"
+    "TEST_STATIC_ROOT", f"{STATE_DIR}/staticfiles/collected"
 )
 WHITENOISE_USE_FINDERS = "TEST_STATIC_ROOT" not in os.environ
