@@ -127,6 +127,7 @@ def near(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delivery_list, "LOOKED_AT", 9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["staff", "superuser"])
 @pytest.mark.parametrize(
     "query",
