@@ -1,5 +1,3 @@
-from typing import Any
-
 import pytest
 
 from chatbots.models import Chatbot, Localization
@@ -7,6 +5,7 @@ from chatbots.texts import NAMES, shipped_texts
 from tests.chatbots.shapes import LOCALIZATION, check
 from tests.conftest import Api
 from tests.factories.chatbots import ChatbotFactory, LocalizationFactory
+from tests.statements import counted
 
 pytestmark = pytest.mark.proves("Appearance and localization", "Localization text set")
 
@@ -54,10 +53,13 @@ def test_a_chatbot_without_sets_has_an_empty_list(api: Api, there: str, chatbot:
     assert api.get(there).json()["data"] == {"data": [], "count": 0}
 
 
-def test_any_number_of_sets_needs_the_same_queries(
-    api: Api, there: str, chatbot: Chatbot, django_assert_max_num_queries: Any
-) -> None:
-    for code in ("de", "fr", "it", "es", "nl"):
-        LocalizationFactory(chatbot=chatbot, locale_code=code)
-    with django_assert_max_num_queries(5):
-        assert api.get(there).json()["data"]["count"] == 6
+def test_any_number_of_sets_needs_the_same_queries(api: Api, there: str, chatbot: Chatbot) -> None:
+    api.get(there)  # the first request also records the key's use
+    counts = []
+    for codes in ((), ("fr", "it", "nl")):
+        for code in codes:
+            LocalizationFactory(chatbot=chatbot, locale_code=code)
+        with counted() as statements:
+            assert api.get(there).status_code == 200
+        counts.append(len(statements))
+    assert counts[0] == counts[1]
