@@ -30,14 +30,6 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections, transaction
 from django.db.models import Expression, Field, Model, QuerySet
 from django.db.models.sql import UpdateQuery
 
-from config.database import statements
-
-# Until the delivery engine is rewritten
-Given, among, listed = statements.Given, statements.among, statements.listed
-insert_each, update_each = statements.insert_each, statements.update_each
-prepared, prepared_delete = statements.prepared, statements.prepared_delete
-prepared_update = statements.prepared_update
-
 RowT = TypeVar("RowT", bound=Model)
 # In this file, Any stands for a database connection, a compiler, a model's field or a value.
 SHAPES = 64  # maximum number of compiled shapes per statement; other shapes run as usual

@@ -18,13 +18,13 @@ from datetime import timedelta
 from typing import NamedTuple
 from uuid import UUID
 
-from django.db.models import F, QuerySet, UUIDField
+from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from config.database.claims import Renewal, has_expired, lease_end
 from config.database.ids import new_id
 from config.database.locks import locking, unlocked, update_unlocked
-from config.database.prepared import Given, insert, prepared_delete
+from config.database.prepared import insert
 from conversations.models import Message, OwedReply
 
 BY_WORKER = "worker"  # `claimed_by` of claims that workers hold
@@ -33,12 +33,6 @@ AGAIN_AFTER = timedelta(seconds=1)  # how long to wait between a failure and the
 # After the last attempt, the bot's fallback message is sent, because the visitor's message may be
 # the cause of the failures.
 MOST_TRIES = 4
-
-SETTLE = prepared_delete(
-    lambda: OwedReply.objects.filter(
-        pk=Given("message", UUIDField()), claim=Given("claim", UUIDField())
-    )
-)
 
 
 class Claim(NamedTuple):
@@ -107,7 +101,8 @@ def take(message_id: UUID) -> Claim | None:
 
 def settle(claim: Claim) -> bool:
     """Delete an OwedReply in the caller's transaction. Returns False if the claim was lost."""
-    return bool(SETTLE.run(message=claim.message_id, claim=claim.token))
+    deleted, _ = _held(claim).delete()
+    return bool(deleted)
 
 
 def retry_later(claim: Claim) -> None:
