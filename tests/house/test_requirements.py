@@ -24,7 +24,7 @@ def test_the_tests_use_the_package_versions_of_the_service() -> None:
 
 
 @pytest.mark.parametrize("group", ["base", "dev"])
-def test_every_package_is_pinned_by_its_digest(group: str) -> None:
+def test_every_package_is_pinned_by_its_digest_and_names_no_index(group: str) -> None:
     text = (ROOT / "requirements" / f"{group}.txt").read_text()
     entries = re.split(r"^(?=\S)", text, flags=re.M)
     without = [
@@ -32,6 +32,7 @@ def test_every_package_is_pinned_by_its_digest(group: str) -> None:
     ]
     assert pins(group)
     assert not without
+    assert not re.findall(r"^--?(?:i|f|index|extra|find|trusted)\b.*|https?://.*", text, re.M)
 
 
 def test_every_image_is_pinned_by_its_digest() -> None:
