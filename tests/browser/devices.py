@@ -50,7 +50,10 @@ def drag(handle: Locator, row: Locator, *, below: bool) -> None:
 
 @dataclass
 class Device:
-    """A way to operate a page, in a window with a given look (a width and a color scheme)."""
+    """A mouse, in a window with a given look (a width and a color scheme).
+
+    Each method first waits for its control. See `await_page`.
+    """
 
     page: Page
     look: Look
@@ -64,24 +67,28 @@ class Device:
         return replace(self, page=page)
 
     def press(self, control: Locator) -> None:
-        """Follow a link, or press a button."""
-        raise NotImplementedError
+        self.await_page(control)
+        control.click()
 
     def press_twice(self, control: Locator) -> None:
         """Press a button twice, as impatient people do."""
-        raise NotImplementedError
+        self.await_page(control)
+        control.dblclick()
 
     def write(self, field: Locator, text: str) -> None:
         """Replace the text of a field."""
-        raise NotImplementedError
+        self.await_page(field)
+        field.fill(text)
 
     def choose(self, select: Locator, words: str) -> None:
         """Choose the option with this label."""
-        raise NotImplementedError
+        self.await_page(select)
+        select.select_option(label=words)
 
     def check(self, box: Locator) -> None:
         """Check a checkbox or a radio button."""
-        raise NotImplementedError
+        self.await_page(box)
+        box.check()
 
     def await_page(self, control: Locator) -> None:
         """Wait until a control is shown and its page has loaded.
@@ -91,30 +98,6 @@ class Device:
         expect(control).to_be_visible()
         self.page.wait_for_load_state()
         assert self.page.evaluate(WIDTH) <= self.look.width, self.page.url
-
-
-class Mouse(Device):
-    """Clicks controls."""
-
-    def press(self, control: Locator) -> None:
-        self.await_page(control)
-        control.click()
-
-    def press_twice(self, control: Locator) -> None:
-        self.await_page(control)
-        control.dblclick()
-
-    def write(self, field: Locator, text: str) -> None:
-        self.await_page(field)
-        field.fill(text)
-
-    def choose(self, select: Locator, words: str) -> None:
-        self.await_page(select)
-        select.select_option(label=words)
-
-    def check(self, box: Locator) -> None:
-        self.await_page(box)
-        box.check()
 
 
 class Keyboard(Device):

@@ -34,7 +34,6 @@ from django.test.utils import (
 from playwright.sync_api import sync_playwright
 from tqdm import tqdm
 
-from accounts.models import Invitation
 from chatbots.models import Chatbot
 from conversations import demo
 from tests.admin_urls import pages
@@ -59,20 +58,13 @@ def main() -> int:
     parser.add_argument(
         "--docs", action="store_true", help="take only the screenshots for docs/admin.md"
     )
-    parser.add_argument(
-        "--look", choices=[str(look) for look in LOOKS], help="only this width and color scheme"
-    )
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     setup_test_environment()  # makes responses record their templates
     admin.autodiscover()  # registers the admin's pages
     databases = setup_databases(verbosity=0, interactive=False)
     try:
-        looks = [look for look in LOOKS if options.look in (None, str(look))]
-        if options.docs:
-            found = illustrate(options.folder)
-        else:
-            found = take(options.folder, options.only, looks)
+        found = illustrate(options.folder) if options.docs else take(options.folder, options.only)
     finally:
         connection.close()
         teardown_databases(databases, verbosity=0)
@@ -100,7 +92,7 @@ def shop() -> Chatbot:
     return Chatbot.objects.get(name="Shop")
 
 
-def take(folder: Path, only: str, looks: list[Look]) -> list[str]:
+def take(folder: Path, only: str) -> list[str]:
     """Take a screenshot of each page in each look (a window width and a color scheme).
 
     Returns the errors that the pages reported.
@@ -115,17 +107,16 @@ def take(folder: Path, only: str, looks: list[Look]) -> list[str]:
     others = [one for one in (*queries(tenant), "/docs", "/admin/none/") if re.search(only, one)]
     with crawling() as crawler:
         for address in tqdm([*found, *others]):
-            for look in looks:
+            for look in LOOKS:
                 crawler.visit(address, look)
                 save(crawler, folder / named(address), look, shell=address == FIRST)
         for send in [one for one in SUBMISSIONS if re.search(only, one.__name__)]:
-            for look in looks:
+            for look in LOOKS:
                 crawler.become(look, at=send.__name__)
                 send(crawler.page, tenant)
                 save(crawler, folder / send.__name__, look)
         for step in [one for one in INVITATIONS if re.search(only, one.__name__)]:
-            for look in looks:
-                Invitation.objects.all().delete()
+            for look in LOOKS:
                 crawler.become(look, at=f"{step.__name__} /invitation")
                 step(crawler.page)
                 save(crawler, folder / step.__name__, look)

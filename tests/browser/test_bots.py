@@ -7,11 +7,17 @@ from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
 from chatbots.models import Appearance, Chatbot, FollowUpPrompt, Instruction
-from tests.browser.devices import Device
+from tests.browser.crawl import PHONE
+from tests.browser.devices import Device, drag
 from tests.factories.chatbots import (
     FollowUpPromptFactory,
     InstructionFactory,
     LocalizationFactory,
+)
+
+TABS = (
+    *("General", "Behavior", "Appearance", "Texts", "Instructions", "Personas"),
+    *("Follow-up prompts", "Lead settings", "Conversation starters", "Members"),
 )
 
 
@@ -79,8 +85,15 @@ def test_the_preview_follows_the_fields_and_warns_of_unreadable_text(
     expect(color).to_have_value("#ffff00")
     expect(head).to_have_css("background-color", "rgb(255, 255, 0)")
     expect(preview.get_by_role("status")).to_contain_text("contrast 1.1, at least 4.5 is needed")
-    device.press(preview.get_by_role("button", name="Right to left"))
+    window, white = preview.locator(".widget-window"), "rgb(255, 255, 255)"
+    expect(window).to_have_css("background-color", white)
+    for switch in ("Right to left", "Dark", "Phone"):
+        device.press(preview.get_by_role("button", name=switch, exact=True))
     expect(preview.locator(".widget")).to_have_attribute("dir", "rtl")
+    expect(preview.locator("[data-widget]")).to_have_class(re.compile("phone"))
+    expect(window).not_to_have_css("background-color", white)
+    device.press(preview.get_by_role("button", name="Open", exact=True))
+    expect(window).to_be_hidden()
     save(device)
     row = Appearance.objects.get(chatbot=shop)
     assert (row.welcome_message, row.brand_primary_color) == ("<b>Ahoy</b>", "#ffff00")
@@ -138,30 +151,63 @@ def prompts(shop: Chatbot) -> list[str]:
     return list(shop.follow_up_prompts.order_by("rank").values_list("button_title", flat=True))
 
 
-@pytest.fixture
-def three_prompts(shop: Chatbot) -> None:
+@pytest.mark.slow
+def test_follow_up_prompts_are_ordered_with_alt_and_an_arrow_or_by_dragging(
+    device: Device, shop: Chatbot
+) -> None:
+    page = device.page
     for rank, title in enumerate(("One", "Two", "Three")):
         FollowUpPromptFactory(chatbot=shop, button_title=title, rank=rank)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("three_prompts")
-def test_follow_up_prompts_are_ordered_with_alt_and_an_arrow(device: Device, shop: Chatbot) -> None:
-    page = device.page
     page.goto(bot_page(shop, "follow_up_prompts"))
     first = page.locator("[name=follow_up_prompts-0-button_title]")
     device.write(first, "First")
     for key, order in (
         ("Alt+ArrowUp", ["First", "Two", "Three"]),  # already the first
         ("Alt+ArrowDown", ["Two", "First", "Three"]),
-        ("Alt+ArrowDown", ["Two", "Three", "First"]),
-        ("Alt+ArrowDown", ["Two", "Three", "First"]),
-        ("Alt+ArrowUp", ["Two", "First", "Three"]),
     ):
         page.keyboard.press(key)
         assert shown(page) == order
         expect(first).to_be_focused()
     expect(page.get_by_text("Moved to place 2 of 3. Save to keep the order.")).to_be_visible()
+    page.set_viewport_size({"width": PHONE, "height": 4_000})  # so that all rows are in view
+    titles = page.locator("[name$=-button_title]")
+    rows = page.locator("tbody.form-group:not(.empty-form)").filter(has=titles)
+    drag(rows.nth(2).locator(".mover"), rows.nth(0), below=False)
+    assert shown(page) == ["Three", "Two", "First"]
     assert prompts(shop) == ["One", "Two", "Three"]
     save(device)
-    assert prompts(shop) == ["Two", "First", "Three"]
+    assert prompts(shop) == ["Three", "Two", "First"]
+
+
+@pytest.mark.slow
+def test_every_tab_is_reached_with_the_keyboard(page: Page, shop: Chatbot) -> None:
+    page.set_viewport_size({"width": PHONE, "height": 800})  # some of the tabs are in a menu
+    page.goto(bot_page(shop, "general"))
+    page.wait_for_function("!document.documentElement.hasAttribute('x-cloak')")
+    page.get_by_role("tab", name="General").focus()
+    for name in (*TABS[1:], "General"):
+        page.keyboard.press("ArrowRight")
+        expect(page.get_by_role("tab", name=name)).to_be_focused()
+        expect(page.get_by_role("tab", name=name)).to_have_attribute("aria-selected", "true")
+
+
+@pytest.mark.slow
+def test_a_trial_says_that_another_window_has_unsaved_changes(page: Page, shop: Chatbot) -> None:
+    editor = page.context.new_page()
+    editor.goto(bot_page(shop, "general"))
+    page.goto(reverse("admin:chatbots_chatbot_try", args=[shop.pk]))
+    bar = page.get_by_text("unsaved changes to this chatbot")
+    expect(page.get_by_text("saved settings").first).to_be_visible()
+    expect(bar).to_be_hidden()
+    field = editor.locator("[name=name]").first
+    for value, answer, unsaved in (
+        ("Corner shop", "was changed successfully", False),
+        ("", "Please correct the error", True),
+    ):
+        field.fill(value)
+        expect(bar).to_be_visible()
+        editor.get_by_role("button", name="Save and continue editing").click()
+        expect(editor.get_by_text(answer)).to_be_visible()
+        expect(bar).to_be_visible(visible=unsaved)
+    editor.close()
+    expect(bar).to_be_hidden()

@@ -18,7 +18,7 @@ from chatbots.models import Chatbot
 from tests.admin_urls import pages
 from tests.browser.conftest import window
 from tests.browser.crawl import ALL_LOOKS, DESK, LOOKS, PHONE, Crawler, Look
-from tests.browser.submissions import SUBMISSIONS, queries
+from tests.browser.submissions import INVITATIONS, SUBMISSIONS, queries
 from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff
 from tests.factories.tenant import Tenant
 
@@ -134,12 +134,33 @@ def test_no_response_to_a_form_has_a_serious_fault(
             inspect(crawler, look, shell=False, parts=ALL_LOOKS)
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=str)
-def test_no_page_before_the_sign_in_has_a_serious_fault(
-    crawler: Crawler, db: None, look: Look
+@pytest.mark.parametrize("look", [Look(PHONE, "dark"), Look(DESK, "light")], ids=str)
+def test_the_home_page_and_the_parts_of_every_page_have_no_serious_fault(
+    crawler: Crawler, tenant: Tenant, person: User, look: Look
 ) -> None:
-    for address in OPEN if ALL_LOOKS else [OPEN[LOOKS.index(look) % len(OPEN)]]:
-        crawler.visit(address, look)
+    crawler.sign_in(signed_in(person).cookies["sessionid"].value)
+    crawler.visit("/admin/?span=30d", look)
+    inspect(crawler, look, shell=True)
+
+
+@pytest.mark.parametrize("number", range(len(OPEN)), ids=OPEN)
+def test_no_page_before_the_sign_in_has_a_serious_fault(
+    crawler: Crawler, db: None, number: int
+) -> None:
+    for look in looks(number):
+        crawler.visit(OPEN[number], look)
+        inspect(crawler, look, shell=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len(INVITATIONS)))
+def test_no_page_of_an_invitation_has_a_serious_fault(
+    crawler: Crawler, db: None, number: int
+) -> None:
+    step = INVITATIONS[number]
+    for look in looks(number):
+        crawler.become(look, at=f"{step.__name__} /invitation")
+        step(crawler.page)
         inspect(crawler, look, shell=True)
 
 

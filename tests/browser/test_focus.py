@@ -11,7 +11,9 @@ from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
 from chatbots.models import Chatbot
-from tests.browser.crawl import DESK, PHONE, Look
+from conversations.models import Thread
+from tests.browser.conftest import page_of
+from tests.browser.crawl import DESK, HEIGHT, PHONE, WIDTH, Look
 from tests.browser.devices import Keyboard
 from tests.factories.conversations import ThreadFactory
 from tests.factories.webhooks import DeliveryFactory
@@ -19,8 +21,6 @@ from tests.factories.webhooks import DeliveryFactory
 ROUNDS = 30  # presses of Tab; no panel has this many controls
 WITHIN = "part => part.contains(document.activeElement)"
 OUTSIDE = "part => ![document.body, ...part.querySelectorAll('*')].includes(document.activeElement)"
-STOPS = "part => [...part.querySelectorAll('a, button, input, select, [tabindex=\"0\"]')]"
-FIRST, LAST = f"part => ({STOPS})(part)[0].focus()", f"part => ({STOPS})(part).at(-1).focus()"
 LOG = reverse("admin:webhooks_delivery_changelist")
 
 
@@ -71,10 +71,38 @@ def test_the_focus_moves_into_an_open_panel_stays_and_returns(
 
 
 @pytest.mark.slow
+def test_pages_are_found_and_opened_with_the_keyboard(page: Page, thread: Thread) -> None:
+    page.set_viewport_size({"width": PHONE, "height": HEIGHT})
+    page.emulate_media(color_scheme="dark")
+    page.goto("/admin/accounts/plan/")
+    dialog = page.get_by_role("dialog", name="Search")
+    field = dialog.get_by_role("searchbox")
+    page.keyboard.press("Control+k")
+    expect(field).to_be_focused()
+    page.keyboard.type("nothing at all")
+    expect(dialog.get_by_role("status")).to_contain_text("Nothing found")
+    field.fill("anna")
+    expect(dialog.get_by_role("link", name="Anna Berg")).to_be_visible()
+    expect(dialog.get_by_role("status")).to_contain_text("1 result")
+    assert page.evaluate(WIDTH) <= PHONE
+    page.keyboard.press("Enter")
+    # This also waits for the load event, because keys have no effect before it
+    page.wait_for_url(page_of(thread))
+    page.keyboard.press("Control+k")
+    expect(field).to_be_focused()
+    page.keyboard.type("ch")
+    expect(dialog.get_by_role("link")).to_have_count(2)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(reverse("admin:accounts_change_changelist"))
+
+
+@pytest.mark.slow
 def test_the_menu_on_a_phone_is_opened_and_closed_with_the_keyboard(
     page: Page, shop: Chatbot
 ) -> None:
-    page.set_viewport_size({"width": PHONE, "height": 900})
+    page.set_viewport_size({"width": PHONE, "height": HEIGHT})
     page.goto(LOG)
     keyboard = Keyboard(page, Look(PHONE, "dark"))
     menu = page.locator("#nav-sidebar")
