@@ -59,31 +59,11 @@ def expressions(value: Any) -> list[str]:
     return [one for each in value for one in expressions(each)] if isinstance(value, list) else []
 
 
-def test_prometheus_accepts_the_rules() -> None:
+def test_prometheus_accepts_the_rules_the_page_and_the_queries_of_the_dashboard(
+    page: str, tmp_path: Path
+) -> None:
     assert f"SUCCESS: {len(rules())} rules found" in run("check", "rules", str(ALERTS))
-
-
-def test_prometheus_accepts_the_page(page: str) -> None:
     run("check", "metrics", given=page)
-
-
-@pytest.mark.parametrize("path", [ALERTS, BOARD, GUIDE], ids=lambda path: path.name)
-def test_every_metric_that_is_named_exists(path: Path, page: str) -> None:
-    text = path.read_text()
-    if path == BOARD:
-        text = "\n".join(expressions(json.loads(text)))
-    named = set(NAME.findall(text))
-    known = shown(page) | {name.removesuffix("_bucket") for name in shown(page)}
-    assert len(named) > 10
-    assert not named - known
-
-
-def test_the_guide_lists_every_metric(page: str) -> None:
-    families = set(re.findall(r"^# TYPE (chatbots_\w+) ", page, re.MULTILINE))
-    assert not families - set(NAME.findall(GUIDE.read_text()))
-
-
-def test_prometheus_accepts_every_query_of_the_dashboard(tmp_path: Path) -> None:
     queries = expressions(json.loads(BOARD.read_text()))
     assert len(queries) > 15
     records = [{"record": f"query:{n}", "expr": expr} for n, expr in enumerate(queries)]
@@ -93,7 +73,19 @@ def test_prometheus_accepts_every_query_of_the_dashboard(tmp_path: Path) -> None
     run("check", "rules", str(file))
 
 
-@pytest.mark.parametrize("name", rules())
-def test_each_rule_is_explained_and_has_a_test(name: str) -> None:
-    assert f"### {name}" in GUIDE.read_text()
-    assert f'"{name.removeprefix("Chatbots")}"' in TESTS.read_text()
+def test_every_metric_that_is_named_exists_and_the_guide_lists_all(page: str) -> None:
+    known = shown(page) | {name.removesuffix("_bucket") for name in shown(page)}
+    board = "\n".join(expressions(json.loads(BOARD.read_text())))
+    for text in (ALERTS.read_text(), board, GUIDE.read_text()):
+        named = set(NAME.findall(text))
+        assert len(named) > 10
+        assert not named - known
+    families = set(re.findall(r"^# TYPE (chatbots_\w+) ", page, re.MULTILINE))
+    assert not families - set(NAME.findall(GUIDE.read_text()))
+
+
+def test_each_rule_is_explained_and_has_a_test() -> None:
+    guide, tests = GUIDE.read_text(), TESTS.read_text()
+    for name in rules():
+        assert f"### {name}" in guide
+        assert f'"{name.removeprefix("Chatbots")}"' in tests

@@ -1,11 +1,9 @@
 """The shell blocks on the README's first screen run as written, except for ports and paths."""
 
-import os
 import re
-import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -42,39 +40,24 @@ def installation(tmp_path: Path) -> Iterator[Installation]:
         yield made
 
 
-@pytest.fixture
-def terminal(installation: Installation, tmp_path: Path) -> Iterator[Callable[[str], Path]]:
-    """Return a function that runs a block in the background and returns its output file."""
-    running = []
-
-    def run(block: str) -> Path:
-        shown = tmp_path / "first"
-        with shown.open("w") as out:
-            process = subprocess.Popen(
-                ["sh", "-ec", block],
-                cwd=ROOT,
-                env=installation.environment,
-                stdout=out,
-                stderr=out,
-                start_new_session=True,
-            )
-        running.append(process)
-        return shown
-
-    yield run
-    for process in running:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
 @pytest.mark.proves("Events", "Request headers")
 def test_the_first_screen_of_the_readme_ends_with_a_verified_webhook(
-    installation: Installation, terminal: Callable[[str], Path]
+    installation: Installation, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     needs("curl")
     conversation, sink, start, webhook = blocks()
     python, port = {".venv/bin/python": sys.executable}, str(free_port())
-    shown = terminal(typed(sink, python | {"webhook_sink": f"webhook_sink --port {port}"}))
+    shown = tmp_path / "sink"
+    with shown.open("w") as out:
+        command = typed(sink, python | {"webhook_sink": f"webhook_sink --port {port}"})
+        terminal = subprocess.Popen(
+            ["sh", "-ec", f"exec {command}"],
+            cwd=ROOT,
+            env=installation.environment,
+            stdout=out,
+            stderr=out,
+        )
+    request.addfinalizer(terminal.kill)
     wait_until(lambda: "Listening on" in shown.read_text(), told=shown.read_text)
     start = typed(start, {"var/": f"{installation.environment['STATE_DIR']}/"})
     assert start.split()[-2:] == ["make", "run"]

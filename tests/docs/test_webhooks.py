@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,22 +28,6 @@ TIME = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 Command = list[str]
 
 
-def of_python(_: Path) -> Command:
-    return [sys.executable, "verify.py"]
-
-
-def of_node(_: Path) -> Command:
-    return [needs("node"), "verify.mjs"]
-
-
-def of_php(_: Path) -> Command:
-    return [needs("php"), "verify.php"]
-
-
-def of_ruby(_: Path) -> Command:
-    return [needs("ruby"), "verify.rb"]
-
-
 def of_go(folder: Path) -> Command:
     """Compile the Go sample once for all tests, and return the command that runs it."""
     program = str(folder / "verify")
@@ -57,11 +42,11 @@ def of_shell(_: Path) -> Command:
     return ["sh", "verify.sh"]
 
 
-LANGUAGES = {
-    "python": (of_python, "verify.py"),
-    "js": (of_node, "verify.mjs"),
-    "php": (of_php, "verify.php"),
-    "ruby": (of_ruby, "verify.rb"),
+LANGUAGES: dict[str, tuple[Callable[[Path], Command], str]] = {
+    "python": (lambda _: [sys.executable, "verify.py"], "verify.py"),
+    "js": (lambda _: [needs("node"), "verify.mjs"], "verify.mjs"),
+    "php": (lambda _: [needs("php"), "verify.php"], "verify.php"),
+    "ruby": (lambda _: [needs("ruby"), "verify.rb"], "verify.rb"),
     "go": (of_go, "verify.go"),
     "sh": (of_shell, "verify.sh"),
 }
@@ -121,46 +106,35 @@ def test_a_sample_accepts_every_valid_secret(sample: Command, secret: str) -> No
 
 
 GENUINE = signature_of(FIXED)
+FORGED: dict[str, tuple[bytes, tuple[str, ...]]] = {
+    "changed byte": (FIXED.replace(b"7", b"8"), (GENUINE,)),
+    "extra line break": (FIXED + b"\n", (GENUINE,)),
+    "missing byte": (FIXED[:-1], (GENUINE,)),
+    "empty body": (b"", (GENUINE,)),
+    "another secret": (FIXED, (signature_of(FIXED, "another-secret!!"),)),
+    "without sha256=": (FIXED, (GENUINE.removeprefix("sha256="),)),
+    "missing digit": (FIXED, (GENUINE[:-1],)),
+    "extra digit": (FIXED, (GENUINE + "0",)),
+    "another algorithm": (FIXED, (GENUINE.replace("sha256", "sha512"),)),
+    "empty signature": (FIXED, ("",)),
+    "only the prefix": (FIXED, ("sha256=",)),
+    "not ASCII": (FIXED, ("sha256=é\udce9",)),
+    "no signature": (FIXED, ()),
+}
 
 
-@pytest.mark.parametrize(
-    ("body", "signature"),
-    [
-        pytest.param(FIXED.replace(b"7", b"8"), GENUINE, id="changed byte"),
-        pytest.param(FIXED + b"\n", GENUINE, id="extra line break"),
-        pytest.param(FIXED[:-1], GENUINE, id="missing byte"),
-        pytest.param(b"", GENUINE, id="empty body"),
-        pytest.param(FIXED, signature_of(FIXED, "another-secret!!"), id="another secret"),
-        pytest.param(FIXED, GENUINE.removeprefix("sha256="), id="without sha256="),
-        pytest.param(FIXED, GENUINE[:-1], id="missing digit"),
-        pytest.param(FIXED, GENUINE + "0", id="extra digit"),
-        pytest.param(FIXED, GENUINE.replace("sha256", "sha512"), id="another algorithm"),
-        pytest.param(FIXED, "", id="empty signature"),
-        pytest.param(FIXED, "sha256=", id="only the prefix"),
-        pytest.param(FIXED, "sha256=é\udce9", id="not ASCII"),
-    ],
-)
-def test_a_sample_rejects_a_forged_request(sample: Command, body: bytes, signature: str) -> None:
-    assert not accepts(sample, body, signature)
+def test_a_sample_rejects_a_forged_request_and_any_request_without_a_secret(
+    sample: Command,
+) -> None:
+    accepted = [name for name, (body, given) in FORGED.items() if accepts(sample, body, *given)]
+    assert not accepted
+    for secret in (None, ""):
+        assert not accepts(sample, FIXED, signature_of(FIXED, ""), secret=secret)
 
 
-def test_a_sample_rejects_a_request_without_a_signature(sample: Command) -> None:
-    assert not accepts(sample, FIXED)
-
-
-@pytest.mark.parametrize("secret", [None, ""])
-def test_a_sample_without_a_secret_accepts_nothing(sample: Command, secret: str | None) -> None:
-    assert not accepts(sample, FIXED, signature_of(FIXED, ""), secret=secret)
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_the_document_contains_each_sample_unchanged(language: str) -> None:
-    name = LANGUAGES[language][1]
-    block = f"```{language}\n{(SAMPLES / name).read_text()}```"
-    assert block in DOCUMENT, f"docs/samples/{name} and docs/webhooks.md differ"
-
-
-def test_every_sample_is_tested() -> None:
+def test_the_document_contains_each_sample_unchanged_and_each_sample_is_tested() -> None:
+    for language, (_, name) in LANGUAGES.items():
+        assert f"```{language}\n{(SAMPLES / name).read_text()}```" in DOCUMENT, name
     assert {path.name for path in SAMPLES.iterdir()} == {name for _, name in LANGUAGES.values()}
 
 
@@ -175,12 +149,8 @@ def test_the_document_shows_the_bodies_that_are_sent(event: Event) -> None:
         dashboard_url=data.get("dashboardUrl", ""),
     )
     sent = payloads.KINDS[event].sample(context)
-    assert compact(shown) == without_chance(payloads.body(sent))
-
-
-def compact(shown: str) -> bytes:
     written = json.dumps(json.loads(shown), ensure_ascii=False, separators=(",", ":"))
-    return without_chance(written.encode())
+    assert without_chance(written.encode()) == without_chance(payloads.body(sent))
 
 
 def without_chance(body: bytes) -> bytes:

@@ -1,19 +1,10 @@
-"""A real webhook receiver (threads, sockets, TLS) that records requests.
+"""A real webhook receiver (threads, sockets, TLS) that records requests, and answers as told."""
 
-Its responses are configurable. The receiver can also run as a separate process:
-`python -m tests.servers.receiver --port 0 --chain server.pem`. The process first prints
-`{"port": …}`, and then one line of JSON per request, with the body in base64.
-"""
-
-import argparse
-import base64
 import contextlib
 import itertools
-import json
 import socket
 import ssl
 import struct
-import sys
 import threading
 import time
 from collections import deque
@@ -199,38 +190,3 @@ def first_flight(receiver: Receiver, raw: socket.socket) -> bytes:
     with contextlib.suppress(ssl.SSLWantReadError):
         side.do_handshake()
     return said.read()
-
-
-def main() -> None:
-    """Run the receiver until its process is stopped."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--port", type=int, default=0)
-    options.add_argument(
-        "--chain", help="PEM file with key and certificates; without it, HTTP is used"
-    )
-    options.add_argument(
-        "--status", default="200", help="statuses, separated by commas; the last is repeated"
-    )
-    options.add_argument("--delay", type=float, default=0.0, help="seconds before each response")
-    given = options.parse_args()
-    context = None
-    if given.chain:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(given.chain)
-    with Receiver(context, port=given.port, tell=write_line) as receiver:
-        plan = [answer(int(status), delay=given.delay) for status in given.status.split(",")]
-        receiver._default = deque(plan)
-        sys.stdout.write(json.dumps({"port": receiver.port}) + "\n")
-        sys.stdout.flush()
-        receiver.stopping.wait()
-
-
-def write_line(arrival: Arrival) -> None:
-    fields = {name: getattr(arrival, name) for name in Arrival.__slots__}
-    line = fields | {"body": base64.b64encode(arrival.body).decode()}
-    sys.stdout.write(json.dumps(line) + "\n")
-    sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()

@@ -38,7 +38,6 @@ SLOW = """
     CREATE TRIGGER slow AFTER UPDATE ON webhooks_delivery EXECUTE FUNCTION be_slow();
     CREATE TRIGGER slow AFTER UPDATE ON chatbots_generalsettings EXECUTE FUNCTION be_slow()
 """
-LOCK = "LOCK TABLE webhooks_delivery, chatbots_generalsettings IN EXCLUSIVE MODE"
 
 
 class Site:
@@ -71,12 +70,12 @@ class Site:
 
     def figure(self, name: str) -> float:
         """Return the sum of a metric over the web process and the worker."""
-        return figure([self.web.address, self.worker_address], name)
+        return figure(self.scrape(), name)
 
 
-def figure(addresses: list[str], name: str) -> float:
-    """Add up all series of a metric on the metrics pages at these addresses."""
-    return sum(value for (key, _), value in prometheus.scrape(addresses).items() if key == name)
+def figure(scrape: Scrape, name: str) -> float:
+    """Add up all series of a metric."""
+    return sum(value for (key, _), value in scrape.items() if key == name)
 
 
 class Talk:
@@ -132,33 +131,18 @@ def all_settled() -> bool:
 
 
 @contextlib.contextmanager
-def locked(seconds: float) -> Iterator[None]:
-    """Block writes to deliveries and general settings. On SQLite, block all writes.
-
-    The lock is held for at least `seconds` seconds, even if the `with` block ends sooner.
-    """
-    if connection.vendor == "postgresql":
-        connect: Any = psycopg.connect(**connection.get_connection_params())
-        begin = LOCK
-    else:
-        connect, begin = sqlite3.connect(connection.settings_dict["NAME"]), "BEGIN IMMEDIATE"
-    with contextlib.closing(connect) as held:
-        held.execute(begin)
-        began = time.monotonic()
-        yield
-        time.sleep(max(0.0, began + seconds - time.monotonic()))
-        held.rollback()
-
-
-@contextlib.contextmanager
 def slow_writes() -> Iterator[None]:
     """Delay each update of deliveries or general settings by 1.5 s.
 
     On SQLite, lock the database for at least 4 s instead.
     """
     if connection.vendor != "postgresql":
-        with locked(4.0):
+        with contextlib.closing(sqlite3.connect(connection.settings_dict["NAME"])) as held:
+            held.execute("BEGIN IMMEDIATE")
+            began = time.monotonic()
             yield
+            time.sleep(max(0.0, began + 4.0 - time.monotonic()))
+            held.rollback()
         return
     with connection.cursor() as cursor:
         cursor.execute(SLOW)

@@ -33,16 +33,7 @@ from tests.servers.model import ModelServer, failing, saying
 from tests.servers.processes import Web, wait_until
 from tests.servers.prometheus import Scrape, firing
 from tests.servers.receiver import Receiver
-from tests.servers.site import (
-    LIMITS,
-    Site,
-    Talk,
-    all_settled,
-    away,
-    figure,
-    now,
-    slow_writes,
-)
+from tests.servers.site import LIMITS, Site, Talk, all_settled, away, figure, now, slow_writes
 from webhooks.models import Delivery
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -262,7 +253,12 @@ def test_too_few_connections(other: Web, talk: Talk) -> None:
 
     with ThreadPoolExecutor(20) as threads, slow_writes():
         assert {*threads.map(change, bots)} == {200}
-    wait_until(lambda: figure([other.address], "chatbots_database_pool_wait_seconds_total") > 20)
+    wait_until(
+        lambda: (
+            figure(prometheus.scrape([other.address]), "chatbots_database_pool_wait_seconds_total")
+            > 20
+        )
+    )
     check(
         {"SendingOff", "PoolExhausted", "RequestsSlow"}, before, prometheus.scrape([other.address])
     )
@@ -273,5 +269,5 @@ def test_an_unreachable_cache(site: Site, talk: Talk) -> None:
     site.broker.kill()
     # The web process checks the cache to answer this request.
     requests.get(f"{site.web.address}/readyz", timeout=PATIENCE)
-    wait_until(lambda: figure([site.web.address], "chatbots_cache_up") == 0)
+    wait_until(lambda: figure(prometheus.scrape([site.web.address]), "chatbots_cache_up") == 0)
     check({"CacheDown"}, before, site.scrape())

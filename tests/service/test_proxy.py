@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Api
+from tests.groups import needs
 from tests.house.source import ROOT
 from tests.patience import PATIENCE
 from tests.servers.processes import Web, free_port, wait_until
@@ -46,7 +47,15 @@ class Proxy:
         sample = sample.replace("listen 443 ssl", f"listen 127.0.0.1:{self.port}")
         config = folder / "nginx.conf"
         config.write_text(MAIN.format(folder=folder, sample=sample))
-        command = ["nginx", "-p", str(folder), "-c", str(config), "-e", f"{folder}/error.log"]
+        command = [
+            needs("nginx"),
+            "-p",
+            str(folder),
+            "-c",
+            str(config),
+            "-e",
+            f"{folder}/error.log",
+        ]
         self.running = subprocess.Popen(command)
 
     def answers(self) -> bool:
