@@ -4,7 +4,10 @@ import json
 import math
 import shlex
 import signal
+import threading
 from argparse import ArgumentTypeError
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -13,8 +16,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from config.api.body import dumps
 from config.runtime.commands import CHECKS, positive, secret_given
 from webhooks import signing
-from webhooks.sink.certificates import Certificates, certificates
-from webhooks.sink.server import Arrival, Behavior, Mishap, Sink
+from webhooks.sink import CERTIFICATE, Behavior, Record, Sink, make_certificate
 
 FOLDER = "webhook_sink"
 INTRODUCTION = """\
@@ -39,29 +41,19 @@ The command prints the secret. Start this receiver again with --secret - and ent
 The receiver then reports whether the token and the signature of each event are correct."""
 
 
-def port(text: str) -> int:
-    """Parse a port, where 0 means any free port. Raises ArgumentTypeError."""
-    if not text.isdecimal() or len(text) > 5 or int(text) > 65_535:
-        raise ArgumentTypeError(f"{text!r} is not a port from 0 to 65535")
-    return int(text)
+def number(kind: type[int] | type[float], most: int, least: int = 0) -> Callable[[str], float]:
+    """Return a parser of numbers from `least` to `most`, which raises ArgumentTypeError."""
 
+    def parse(text: str) -> float:
+        try:
+            read: float = kind(text)
+        except ValueError:
+            read = math.nan
+        if not least <= read <= most:
+            raise ArgumentTypeError(f"{text!r} is not a number from {least} to {most}")
+        return read
 
-def status(text: str) -> int:
-    """Parse the status of a response. Raises ArgumentTypeError."""
-    if not text.isdecimal() or len(text) != 3 or not 200 <= int(text) < 600:
-        raise ArgumentTypeError(f"{text!r} is not a status from 200 to 599")
-    return int(text)
-
-
-def seconds(text: str) -> float:
-    """Parse a duration in seconds. Raises ArgumentTypeError."""
-    try:
-        read = float(text)
-    except ValueError:
-        read = math.nan
-    if not 0 <= read <= 3600:
-        raise ArgumentTypeError(f"{text!r} is not a number of seconds from 0 to 3600")
-    return read
+    return parse
 
 
 class Command(BaseCommand):
@@ -75,17 +67,21 @@ class Command(BaseCommand):
     requires_system_checks = CHECKS
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--port", type=port, default=8443, help="0: any free port")
+        parser.add_argument(
+            "--port", type=number(int, 65_535), default=8443, help="0: any free port"
+        )
         parser.add_argument(
             "--secret",
             metavar="TEXT",
             help=f"secret to verify with, of at least {signing.MIN_LENGTH} characters; "
             "use - to read it from standard input",
         )
-        parser.add_argument("--status", type=status, default=200, help="status of the response")
+        parser.add_argument(
+            "--status", type=number(int, 599, 200), default=200, help="status of the response"
+        )
         parser.add_argument(
             "--delay",
-            type=seconds,
+            type=number(float, 3600),
             default=0.0,
             metavar="SECONDS",
             help="wait this long before each response; "
@@ -103,12 +99,27 @@ class Command(BaseCommand):
         """Receive requests until the command is stopped."""
         secret = _secret(options["secret"])
         behavior = _behavior(options)
+        folder = settings.STATE_DIR / FOLDER
         try:
-            kept = certificates(settings.STATE_DIR / FOLDER)
+            make_certificate(folder)
         except OSError as error:
             raise CommandError(f"STATE_DIR: {error.filename}: {error.strerror}") from None
+        lock = threading.Lock()
+
+        def arrived(record: Record) -> None:
+            with lock:
+                self.stdout.write(dumps(record).decode() if options["json"] else _lines(record))
+                self.stdout.flush()
+
         try:
-            sink = Sink(options["port"], chain=kept.server, behavior=behavior, secret=secret)
+            sink = Sink(
+                options["port"],
+                folder=folder,
+                behavior=behavior,
+                secret=secret,
+                arrived=arrived,
+                refused=self.stderr.write,
+            )
         except OSError as error:
             raise CommandError(
                 f"cannot listen on port {options['port']} ({error.strerror}): "
@@ -119,26 +130,17 @@ class Command(BaseCommand):
             signal.signal(ending, signal.default_int_handler)
         try:
             with sink:
-                self.introduce(sink, kept, to=self.stderr if options["json"] else self.stdout)
-                while True:
-                    self.tell(sink.happened.get(), as_json=options["json"])
+                self.introduce(sink, folder, to=self.stderr if options["json"] else self.stdout)
+                sink.serve_forever()
         except KeyboardInterrupt:
             self.stderr.write("Stopped.")
 
-    def introduce(self, sink: Sink, kept: Certificates, *, to: Any) -> None:  # Any: untyped stream
+    def introduce(self, sink: Sink, folder: Path, *, to: Any) -> None:  # Any: untyped stream
         """Print the sink's URL, and how to make the service send events to it."""
         rest = CHECKING_NOTHING if sink.secret is None else CHECKING
-        bundle = shlex.quote(str(kept.authority))
+        bundle = shlex.quote(str(folder / CERTIFICATE))
         to.write(INTRODUCTION.format(url=sink.url, bundle=bundle, secret=rest))
         to.flush()
-
-    def tell(self, what: Arrival | Mishap, *, as_json: bool) -> None:
-        """Print a request as text or JSON, or say why a connection or a request failed."""
-        if isinstance(what, Mishap):
-            self.stderr.write(what.text)
-            return
-        self.stdout.write(dumps(_record(what)).decode() if as_json else _lines(what))
-        self.stdout.flush()
 
 
 def _secret(given: str | None) -> str | None:
@@ -158,31 +160,17 @@ def _behavior(options: dict[str, Any]) -> Behavior:
     return behavior
 
 
-def _record(arrival: Arrival) -> dict[str, Any]:
-    return {
-        "number": arrival.number,
-        "receivedAt": arrival.received_at,
-        "path": arrival.path,
-        "headers": arrival.headers,
-        "event": arrival.event,
-        "token": arrival.token,
-        "signature": arrival.signature,
-        "answer": str(arrival.behavior),
-        "body": arrival.body.decode(errors="backslashreplace"),
-    }
-
-
-def _lines(arrival: Arrival) -> str:
-    if arrival.event is None:
-        shown = repr(arrival.body[:1000])
-    else:
-        shown = json.dumps(json.loads(arrival.body), indent=2, ensure_ascii=False)
+def _lines(record: Record) -> str:
+    """Format a record for a terminal, with the body indented if it is an event."""
+    event, shown = record["event"], repr(record["body"][:1000])
+    if event is not None:
+        shown = json.dumps(json.loads(record["body"]), indent=2, ensure_ascii=False)
     head = (
-        f"{arrival.received_at.astimezone():%H:%M:%S} #{arrival.number} "
-        f"{arrival.event or 'no event'}: token {arrival.token}, signature {arrival.signature}; "
-        f"response: {arrival.behavior}"
+        f"{record['receivedAt'].astimezone():%H:%M:%S} #{record['number']} "
+        f"{event or 'no event'}: token {record['token']}, signature {record['signature']}; "
+        f"response: {record['answer']}"
     )
-    headers = [f"{name}: {value}" for name, value in arrival.headers.items()]
+    headers = [f"{name}: {value}" for name, value in record["headers"].items()]
     # Some of this text comes from visitors, so print nothing that could control the terminal.
     return "".join(f"{_harmless(line)}\n" for line in (head, *headers, *shown.split("\n")))
 
