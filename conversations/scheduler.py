@@ -37,7 +37,7 @@ LOCK = 0x77656268  # key of the advisory lock
 # Work is cheaper to claim in batches, so the scheduler waits after every round: for at least GATHER
 # and at most GATHER_MOST seconds, and longer after a larger claim.
 GATHER, GATHER_MOST = 0.002, 0.01
-BUSY_PAUSE, IDLE_PAUSE, BUSY_FOR = 0.01, 0.04, 10.0
+BUSY_PAUSE, IDLE_PAUSE, BUSY_FOR = 0.01, 0.08, 10.0
 # Seconds to wait after a claim that found nothing, unless a delivery arrives or an attempt ends
 FULL_PAUSE = 0.05
 ERROR_PAUSE = 1.0  # seconds to wait after an error of the database or the broker
@@ -92,6 +92,7 @@ class Scheduler(threading.Thread):
         super().__init__(name="scheduler", daemon=True)
         self.app, self.worker, self.threads = app, name, threads
         self.total = self.reserved = 0  # threads of all workers; those that deliveries leave free
+        self.replying = 0  # threads that are generating owed replies
         self.stopping = threading.Event()
         self.busy_until = self.full_until = 0.0
         self.full_with: UUID | None = None  # the newest delivery when a claim last found nothing
@@ -193,7 +194,7 @@ class Scheduler(threading.Thread):
 
     def find_deliveries(self) -> list[Message]:
         """Claim due deliveries."""
-        slots = self.total - self.reserved - owed_reply.by_workers().count()
+        slots = self.total - self.reserved - self.replying
         return [
             Message(
                 webhook_tasks.deliver,
@@ -206,6 +207,7 @@ class Scheduler(threading.Thread):
 
     def find_replies(self) -> list[Message]:
         """Claim owed replies that no process is generating."""
+        self.replying = owed_reply.by_workers().count()
         if time.monotonic() < self.swept_from:
             return []
         return [

@@ -3,11 +3,9 @@
 Most tests let the leases of a killed worker expire at once, which saves time.
 """
 
-import resource
 import signal
 from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,8 +27,6 @@ from webhooks.models import Attempt, Delivery, Endpoint
 pytestmark = pytest.mark.proves("Delivery rules")
 OK, SLOW, BROKEN = answer(), answer(delay=1.0), answer(503)
 LATE = 10.0  # maximum delay of an attempt, in seconds; allows for a busy machine
-# A worker logs one of these if it has no file descriptor left to call the receiver or open SQLite
-SHORTAGE = ("attempts are delayed", "unable to open database file")
 
 
 def have_ended(count: int, state: str = "SUCCESS") -> Callable[[], bool]:
@@ -233,26 +229,3 @@ def test_a_second_worker_on_one_machine_is_rejected(receiver: Receiver, endpoint
             assert "another worker is already using" in second.said()
         DeliveryFactory(chatbot=endpoint.chatbot)
         wait_until(have_ended(2), told=worker.said)
-
-
-def test_a_worker_without_file_descriptors_counts_no_attempt(
-    receiver: Receiver, endpoint: Endpoint
-) -> None:
-    receiver.on("/hook", answer(delay=0.2))
-    DeliveryFactory(chatbot=endpoint.chatbot)
-    with Worker(slots=32) as worker:
-        wait_until(have_ended(1), told=worker.said)
-        process = worker.running.pid
-        _, most = resource.prlimit(process, resource.RLIMIT_NOFILE)
-        opened = len(list(Path(f"/proc/{process}/fd").iterdir()))
-        resource.prlimit(process, resource.RLIMIT_NOFILE, (opened + 3, most))
-        Endpoint.objects.update(attempts_limit=24)
-        DeliveryFactory.create_batch(24, chatbot=endpoint.chatbot)
-        wait_until(lambda: any(text in worker.said() for text in SHORTAGE), told=worker.said)
-        resource.prlimit(process, resource.RLIMIT_NOFILE, (most, most))
-        wait_until(have_ended(25), told=worker.said)
-    assert set(Delivery.objects.values_list("attempts_count", "interruptions")) == {(1, 0)}
-    assert set(Attempt.objects.values_list("number", "status")) == {(1, "SUCCESS")}
-    assert Attempt.objects.count() == 25
-    endpoint.refresh_from_db()
-    assert (endpoint.failing_since, endpoint.failures_in_a_row) == (None, 0)

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import os
+import secrets
 import signal
 import socket
 import tempfile
@@ -109,7 +110,8 @@ class Worker(Process):
 
     def __init__(self, *, slots: int = 8, crash_point: str = "", **options: Any) -> None:
         super().__init__(TEST_CRASH_POINT=crash_point, **options)
-        self.command = (*WORKER, *QUICKLY, "--concurrency", str(slots))
+        name = f"worker-{secrets.token_hex(4)}@%h"  # each worker needs its own
+        self.command = (*WORKER, *QUICKLY, "--hostname", name, "--concurrency", str(slots))
 
 
 # The ports to choose from. They are below the range that the system assigns to clients, and no two
