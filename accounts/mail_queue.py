@@ -30,7 +30,6 @@ from config.database.connections import release_connection
 from config.database.lengths import SHORT
 from config.database.locks import delete_unlocked, insist, locking, unlocked
 from config.metrics import Counter
-from config.outbound.failures import is_shortage
 
 DELAYS = (10.0, 60.0, 300.0, 1800.0)  # seconds before each retry
 MOST_TRIES = len(DELAYS) + 1
@@ -122,12 +121,7 @@ def _send(mail_id: str, token: UUID) -> None:
         build(mail).send()
     except Unsendable as error:
         _fail(mail, token, error=str(error), delay=None)
-    except (*REFUSED, MemoryError) as error:
-        if is_shortage(error):  # this machine is short of resources, so the attempt does not count
-            logger.warning("emails are delayed: %s", error, extra={"bounded": True})
-            release_connection()
-            _settle(mail, token, tries=F("tries") - 1)
-            return
+    except REFUSED as error:
         given_up = refused_for_good(error) or mail.tries == MOST_TRIES
         delay = None if given_up else DELAYS[mail.tries - 1]
         _fail(mail, token, error=f"{type(error).__name__}: {error}", delay=delay)
@@ -138,8 +132,7 @@ def _send(mail_id: str, token: UUID) -> None:
 def build(mail: Mail) -> EmailMessage:
     """Build an email with its headers.
 
-    Raises Unsendable if the email cannot be built. If this machine is short of resources, raises
-    the original error instead.
+    Raises Unsendable if the email cannot be built.
 
     The recipient and subject must be printable. Python breaks a header at every character that
     `str.splitlines` treats as a line break. Text after some of these characters would become a new
@@ -150,9 +143,7 @@ def build(mail: Mail) -> EmailMessage:
     message = EmailMessage(mail.subject, mail.text, to=[mail.to])
     try:
         message.message().as_bytes()
-    except Exception as error:  # unless it is a shortage, another attempt would fail too
-        if is_shortage(error):
-            raise
+    except Exception as error:  # another attempt would fail too
         raise Unsendable(f"{type(error).__name__}: {error}") from error
     return message
 

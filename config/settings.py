@@ -188,7 +188,6 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
-DEFAULT_EXCEPTION_REPORTER_FILTER = "config.runtime.debug_page.SecretsFilter"
 # Large enough for the largest conversation starter, which an admin form sends percent-encoded.
 # Forms stay below Django's limit of 1,000 fields, because they split their rows into pages.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024

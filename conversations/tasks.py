@@ -7,7 +7,6 @@ from uuid import UUID
 from celery import shared_task
 from django.utils import timezone
 
-from config.api.errors import Unavailable
 from config.database.locks import left_if_locked
 from config.models import PeriodicWork
 from config.runtime import periodic
@@ -78,7 +77,7 @@ def make_reply(message_id: str, token: str) -> None:
     )
     if claim:
         with (
-            suppress(ClaimLost, Message.DoesNotExist, ThreadNotFound, Unavailable),
+            suppress(ClaimLost, Message.DoesNotExist, ThreadNotFound),
             left_if_locked(f"the reply to message {message_id}"),
         ):
             ai_reply.reply(rows.get(pk=message_id), claim)

@@ -13,7 +13,6 @@ from config.database.connections import configure_sessions
 from config.database.locks import WORKER_LOCK_TIMEOUT
 from config.metrics import Gauge, serve, watch_pool
 from config.models import PeriodicWork
-from config.runtime.hangup import stop_on_hangup
 from config.runtime.processes import raise_file_limit
 from config.runtime.state import locked
 from conversations.scheduler import PERIODIC, Scheduler
@@ -40,7 +39,6 @@ class SchedulerStep(StartStopStep):
 
     def start(self, worker: Any) -> None:
         """Start the scheduler. Logs the reason and raises SystemExit if it cannot run."""
-        stop_on_hangup()
         raise_file_limit()  # each delivery attempt needs one or two file descriptors
         self.take_lock()
         # A plan cached while a table is small would still scan the whole table after it has grown.

@@ -1,7 +1,5 @@
 """The worker's tasks. They take ids and claims, return nothing, and are safe to run twice."""
 
-import logging
-import threading
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -10,12 +8,10 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
-from config.database.connections import release_connection
-from config.outbound.failures import is_shortage
 from config.runtime import periodic
 from webhooks import notifications
 from webhooks.engine import attempt, claims, schedule
-from webhooks.engine.work import Claimed, Work
+from webhooks.engine.work import Claimed
 from webhooks.services import retention, retry_job
 
 if TYPE_CHECKING:
@@ -23,9 +19,6 @@ if TYPE_CHECKING:
 
 PRUNE = "prune deliveries"
 TELL_OWNERS = "mail owners of failing webhooks"
-BREATHER = 0.5  # seconds to wait for other attempts to finish and free resources
-
-logger = logging.getLogger(__name__)
 
 
 @shared_task(bind=True)
@@ -40,7 +33,7 @@ def deliver(self: "Task[[str, str], None]", claim: str, delivery_id: str) -> Non
         return
     if work := schedule.confirm(claimed, worker=self.request.hostname or ""):
         with claims.renewal.of(work.key):
-            _carry_out(work)
+            schedule.settle(work, attempt.send(work))
 
 
 @periodic.periodic(PRUNE)
@@ -71,21 +64,3 @@ def advance_retry_jobs() -> None:
     """
     if settings.SENDING:
         retry_job.advance()
-
-
-def _carry_out(work: Work) -> None:
-    try:
-        result = attempt.send(work)
-    except Exception as error:  # libraries raise errors of any type when file descriptors run out
-        if not is_shortage(error):
-            raise
-        logger.warning(
-            "attempts are delayed: this machine is short of resources (%s)",
-            error,
-            extra={"bounded": True},
-        )
-        release_connection()
-        threading.Event().wait(BREATHER)
-        schedule.give_back(work)
-    else:
-        schedule.settle(work, result)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from http.client import HTTPException
 from typing import Any
 
@@ -150,7 +151,7 @@ def _join_lookup(host: str) -> Future[Addresses]:
 
     Concurrent lookups of a name share one result, so an unresponsive name server costs one thread
     per name, not one per attempt. The threads are daemons, so that getaddrinfo, which has no
-    timeout, cannot delay the process's exit. Raises socket.gaierror if no thread can be started.
+    timeout, cannot delay the process's exit. Raises socket.gaierror beyond LOOK_UPS names.
     """
     with _lookups_lock:
         if host in _under_way:
@@ -158,13 +159,8 @@ def _join_lookup(host: str) -> Future[Addresses]:
         if len(_under_way) >= LOOK_UPS:
             raise socket.gaierror(socket.EAI_AGAIN, "too many names are being looked up")
         answer: Future[Addresses] = Future()
-        lookup = threading.Thread(
-            target=_run_lookup, args=(host, answer), name="lookup", daemon=True
-        )
-        try:
-            lookup.start()
-        except RuntimeError as error:
-            raise socket.gaierror(socket.EAI_AGAIN, str(error)) from error
+        run = partial(_run_lookup, host, answer)
+        threading.Thread(target=run, name="lookup", daemon=True).start()
         _under_way[host] = answer
         return answer
 
@@ -175,14 +171,9 @@ def _run_lookup(host: str, answer: Future[Addresses]) -> None:
         # Pass bytes, because Python's IDNA codec for str raises errors that are not gaierrors.
         found = socket.getaddrinfo(host.encode(), None, type=socket.SOCK_STREAM)
         addresses = tuple(dict.fromkeys(ipaddress.ip_address(entry[4][0]) for entry in found))
+        finish = partial(answer.set_result, addresses)
     except Exception as error:
-        _end_lookup(host)
-        answer.set_exception(error)
-    else:
-        _end_lookup(host)
-        answer.set_result(addresses)
-
-
-def _end_lookup(host: str) -> None:
+        finish = partial(answer.set_exception, error)
     with _lookups_lock:
         del _under_way[host]
+    finish()

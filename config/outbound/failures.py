@@ -91,18 +91,6 @@ def class_of(code: int) -> int:
     return min(code // 100, 5)
 
 
-# Error numbers for a lack of descriptors, memory or buffers on this machine, not on the peer's.
-SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
-
-
-def is_shortage(error: BaseException) -> bool:
-    """Return whether this machine lacked the resources for a task."""
-    if isinstance(error, OSError):
-        return error.errno in SHORTAGES
-    no_thread = isinstance(error, RuntimeError) and "can't start new thread" in error.args
-    return no_thread or isinstance(error, MemoryError)
-
-
 def explain(error: Exception) -> Failure:
     """Return the reason and detail of an error in FAILURES."""
     root = _root(error)

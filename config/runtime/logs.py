@@ -20,7 +20,7 @@ SECRETS = re.compile(
     re.IGNORECASE,
 )
 ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {
-    *("message", "asctime", "bounded"),
+    *("message", "asctime"),
     *("request", "status_code"),  # added by Django; the access log contains both facts
 }
 # Django's log uses this codec. Loading it opens a file, so it must not wait for the first error,

@@ -22,7 +22,6 @@ from config.api.errors import Unavailable
 from config.database.lengths import LONG, SHORT
 from config.database.locks import TEMPORARY, is_lock_timeout
 from config.database.prepared import insert
-from config.outbound.failures import is_shortage
 from config.runtime.gate import waiting
 from conversations import events
 from conversations.access import lock_thread
@@ -48,8 +47,7 @@ class ClaimLost(Exception):
 def ask(message: Message, briefing: Briefing) -> Reply:
     """Return a model's reply, or the bot's fallback if there is no model or every model fails.
 
-    Call this outside any transaction, because it waits for the model. Raises ReplyFailed only if
-    this machine lacks the resources to ask a model.
+    Call this outside any transaction, because it waits for the model.
     """
     if briefing.model is None:
         metrics.FAILURES.labels(metrics.NO_DEFAULT_MODEL).inc()
@@ -157,8 +155,7 @@ def reply(message: Message, claim: Claim) -> Message | None:
     """Answer a visitor's message with a model's reply or the bot's fallback message.
 
     Returns None if no message was stored. Call this outside any transaction. A reply that fails
-    here stays owed and is retried. Raises ClaimLost and ThreadNotFound. Raises Unavailable if this
-    machine cannot call a model.
+    here stays owed and is retried. Raises ClaimLost and ThreadNotFound.
     Specification: Endpoints, Threads and messages.
     """
     try:
@@ -173,13 +170,8 @@ def reply(message: Message, claim: Claim) -> Message | None:
                 answer = ask(message, briefing)
             made = store_patiently(message, claim, answer, briefing)
     except Exception as error:
-        shortage = is_shortage(error)
-        not_tried = shortage or is_lock_timeout(error)
         with suppress(DatabaseError):  # if this fails, the lease expires on its own
-            (owed_reply.postpone if not_tried else owed_reply.retry_later)(claim)
-        if shortage:
-            logger.warning("this machine lacks the resources to ask for a reply: %s", error)
-            raise Unavailable from error
+            (owed_reply.postpone if is_lock_timeout(error) else owed_reply.retry_later)(claim)
         raise
     with suppress(DatabaseError):  # the reply is already stored
         fallback.note(answer)

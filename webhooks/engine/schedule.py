@@ -1,9 +1,8 @@
 """Keep the schedule, which is the state of each delivery and the due time of its next attempt.
 
-    confirm    begin a task: replace its claim, so that a duplicate of the task cannot begin
-    settle     end a task: record its attempt, the delivery's next state and the receiver's health
-    give back  undo confirm, because the task could not make its attempt
-    retry      request one more attempt for a FAILED delivery
+    confirm  begin a task: replace its claim, so that a duplicate of the task cannot begin
+    settle   end a task: record its attempt, the delivery's next state and the receiver's health
+    retry    request one more attempt for a FAILED delivery
 
 Each step is one short transaction. Concurrent calls to confirm share a transaction, and so do
 concurrent calls to settle. Every write that a task makes is guarded by its claim. Only this module
@@ -13,7 +12,7 @@ Specification: States and transitions, Webhook delivery; Events, Delivery rules.
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -77,25 +76,12 @@ def settle(work: Work, result: Result) -> bool:
     next database error is raised. During a database outage, however, the retries continue even
     then, until the worker is told to stop.
     """
-    return _insist(work, lambda: _settle((work, result)))
-
-
-def give_back(work: Work) -> bool:
-    """Undo the start of an attempt that this machine could not make.
-
-    The delivery becomes due again. Returns False if the claim no longer holds.
-    """
-
-    def undo() -> bool:
-        with transaction.atomic():
-            row = Delivery.objects.filter(pk=work.delivery_id, claim=work.claim)
-            if ours := row.update(**NO_CLAIM):
-                Attempt.objects.filter(pk=work.attempt_id).delete()
-        return bool(ours)
-
-    ours = _insist(work, undo)
-    claims.freed.set()
-    return ours
+    return insist(
+        lambda: _settle((work, result)),
+        until=time.monotonic() + SETTLED_WITHIN,
+        what=f"delivery {work.delivery_id}",
+        while_stopping=True,
+    )
 
 
 def retry(delivery_ids: Iterable[UUID], *, by: str, due_at: datetime | None = None) -> int:
@@ -108,13 +94,6 @@ def retry(delivery_ids: Iterable[UUID], *, by: str, due_at: datetime | None = No
     return idle.filter(pk__in=delivery_ids).update(
         due_at=due_at or now(), retried_by=by[:SHORT], updated_at=timezone.now()
     )
-
-
-def _insist(work: Work, write: Callable[[], bool]) -> bool:
-    """Retry a failing write, as described in `settle`."""
-    until = time.monotonic() + SETTLED_WITHIN
-    what = f"delivery {work.delivery_id}"
-    return insist(write, until=until, what=what, while_stopping=True)
 
 
 def _confirm_all(asked: list[tuple[Claimed, str]]) -> list[Work | Exception | None]:

@@ -15,7 +15,6 @@ from config.outbound.failures import (
     Reason,
     class_of,
     explain,
-    is_shortage,
 )
 
 URL = "https://hooks.example.com/?token=geheim"
@@ -95,24 +94,6 @@ def test_a_detail_is_one_short_line_whatever_the_peer_sends() -> None:
 def test_every_reason_except_none_has_a_label() -> None:
     assert [reason for reason in Reason if not reason.label] == [Reason.NONE]
     assert issubclass(requests.exceptions.RequestException, FAILURES)
-
-
-@pytest.mark.parametrize(
-    ("error", "shortage"),
-    [
-        (os_error(errno.EMFILE), True),
-        (os_error(errno.ENOMEM), True),
-        (MemoryError(), True),
-        (RuntimeError("can't start new thread"), True),
-        (os_error(errno.ECONNREFUSED), False),
-        (TimeoutError("while connecting"), False),
-        (RuntimeError("Too many open files"), False),
-    ],
-)
-def test_a_local_shortage_is_distinguished_from_a_failure_of_the_peer(
-    error: Exception, shortage: bool
-) -> None:
-    assert is_shortage(error) is shortage
 
 
 @pytest.mark.parametrize(
