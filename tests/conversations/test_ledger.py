@@ -121,17 +121,12 @@ DAMAGE = {
 }
 
 
-def test_each_of_the_twelve_rules_is_tested_with_damage() -> None:
-    assert [rule.name for rule in ledger.RULES if rule.name not in DAMAGE] == []
-    assert len(ledger.RULES) == len(DAMAGE) == 12
-
-
 def test_no_gap_is_found_in_sound_data(exchanged: list[dict[str, Any]]) -> None:
     assert Attempt.objects.count() == 4
     assert found() == {}
 
 
-@pytest.mark.parametrize("kind", DAMAGE)
+@pytest.mark.parametrize("kind", [rule.name for rule in ledger.RULES])
 def test_damage_is_reported(exchanged: list[dict[str, Any]], kind: str) -> None:
     DAMAGE[kind]()
     assert found() == {kind: 1}

@@ -57,11 +57,3 @@ def labels() -> list[str]:
 
 # These models need no menu entry, because a chatbot's page lists their rows.
 BELOW = ("conversationstarter", "instruction", "localization", "persona")
-
-
-def breadcrumbs(client: Client, address: str) -> list[str]:
-    heading = client.get(address).content.decode().split("<h1")[1].split("</h1>")[0]
-    parts = (
-        re.sub(r"<[^>]*>", "|", heading.partition(">")[2]).replace("chevron_right", "").split("|")
-    )
-    return [" ".join(unescape(part).split()) for part in parts if part.strip()]

@@ -9,7 +9,7 @@ from accounts.models import Account, Plan, User
 from accounts.permissions import Role
 from chatbots.models import Chatbot, LlmModel
 from conversations.models import Message, Thread
-from tests.commands import check_help, record, run
+from tests.commands import record, run
 from tests.conftest import Api
 
 pytestmark = pytest.mark.django_db
@@ -23,10 +23,6 @@ CHATBOT = {
     "threads",
 }
 USER = {"userId", "email", "role", "permissions", "apiKey", "chatbotIds"}
-
-
-def test_it_has_help_text(capsys: pytest.CaptureFixture[str]) -> None:
-    check_help("seed_demo", capsys)
 
 
 @pytest.fixture

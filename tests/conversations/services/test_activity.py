@@ -6,8 +6,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from chatbots.models import Chatbot
@@ -19,7 +17,7 @@ from conversations.models.message import SystemMessageType
 from conversations.services import activity, erasure
 from conversations.services.activity import day_of, hour_of
 from tests.factories.accounts import UserFactory
-from tests.factories.conversations import MessageFactory, ThreadFactory
+from tests.factories.conversations import ThreadFactory
 from tests.factories.webhooks import DeliveryFactory
 from webhooks.models import Attempt, Delivery
 
@@ -153,24 +151,3 @@ def test_a_late_attempt_changes_the_figures_of_its_delivery(
     run()
     assert figures(chatbot)[hour_of(past)] == Counter(success=1)
     assert figures(chatbot, DAY)[day_of(past)] == Counter(success=1)
-
-
-def test_the_live_count_reads_ranges_of_an_index(chatbot: Chatbot) -> None:
-    MessageFactory(thread=ThreadFactory(chatbot=chatbot))
-    DeliveryFactory(chatbot=chatbot)
-    now = timezone.now()
-    with CaptureQueriesContext(connection) as asked:
-        counts = activity.live(hour_of(now), now + timedelta(seconds=1), None)
-    assert len(asked) == 2
-    assert sum(counts.values(), Counter()) == Counter(messages=1, pending=1)
-    with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            cursor.execute("SET LOCAL enable_seqscan = off")
-            explain, scan = "EXPLAIN ", "Seq Scan on"
-        else:
-            explain, scan = "EXPLAIN QUERY PLAN ", "SCAN"
-        for query in asked:
-            cursor.execute(explain + query["sql"])
-            plan = "\n".join(str(row[-1]) for row in cursor.fetchall())
-            assert f"{scan} conversations_message" not in plan, plan
-            assert f"{scan} webhooks_delivery" not in plan, plan

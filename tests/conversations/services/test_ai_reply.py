@@ -7,7 +7,6 @@ import orjson
 import pytest
 from django.db import connection, connections
 
-from chatbots.llm.fallback import NOTED_EVERY
 from chatbots.models import Chatbot, GeneralSettings, LlmModel
 from conversations.models import Draft, Message, Thread
 from conversations.models.message import MessageType
@@ -180,18 +179,6 @@ class TestFailure:
         model = LlmModel.objects.get(title="Real")
         page = admin_client.get(f"/admin/chatbots/llmmodel/{model.pk}/change/")
         assert f"UTC: {self.REASON}" in unescape(page.content.decode())
-
-    def test_only_the_first_failure_of_a_minute_is_stored_on_the_model(
-        self, failed: None, asked: ModelServer, send: Send
-    ) -> None:
-        asked.say(answer(400))
-        send()
-        model = LlmModel.objects.get(title="Real")
-        assert model.last_failure_reason == self.REASON
-        LlmModel.objects.update(last_failure_at=model.last_failure_at - NOTED_EVERY)
-        send()
-        model.refresh_from_db()
-        assert model.last_failure_reason == "the model's endpoint answered 400"
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,7 +1,5 @@
 """Agents on a thread's page see which other agents have it open."""
 
-from typing import Any
-
 import pytest
 
 from accounts.models import User
@@ -26,11 +24,3 @@ def test_the_agents_on_a_page_see_each_other_until_they_leave(clock: dict[str, f
     assert presence.renew(other, KIM) == []
     clock["now"] += presence.HERE
     assert presence.renew(thread, KIM) == []
-
-
-def test_a_cache_that_does_not_answer_shows_no_agents(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any, **__: Any) -> None:
-        raise OSError
-
-    monkeypatch.setattr("conversations.services.presence.cache.get", fail)
-    assert presence.renew(new_id(), KIM) == []

@@ -23,16 +23,6 @@ def received(thread: Thread, content: str = "Hi") -> Incoming:
     return visitor_message.receive(thread.chatbot_id, thread.pk, content)
 
 
-def test_a_thread_returned_to_the_ai_while_a_message_is_sent_gets_a_reply(thread: Thread) -> None:
-    escalation.take_over(thread.pk, agent=UserFactory())
-    incoming = received(thread, "Hello?")
-    escalation.return_to_ai(thread.pk)
-    assert [one.message_type for one in visitor_message.send(incoming).messages] == [
-        "USER_MESSAGE",
-        "AI_MESSAGE",
-    ]
-
-
 def test_a_reply_in_a_thread_that_was_returned_to_the_ai_takes_a_place(
     thread: Thread, settings: Any
 ) -> None:

@@ -154,52 +154,6 @@ def test_only_failed_deliveries_of_a_selection_are_retried_and_the_rest_are_coun
     assert set(due) == {rows[0].pk, rows[1].pk}
 
 
-@pytest.mark.parametrize(
-    ("query", "count"),
-    [
-        ("state__exact=FAILED", 1),
-        ("event__exact=NEW_LEAD", 2),
-        ("event__exact=NEW_LEAD&state__exact=FAILED", 0),
-        ("created_at_from_0=2000-01-01&created_at_from_1=00:00:00", 3),
-        ("created_at_to_0=2000-01-01&created_at_to_1=00:00:00", 0),
-    ],
-)
-def test_the_log_can_be_filtered(client: Client, chatbot: Chatbot, query: str, count: int) -> None:
-    DeliveryFactory(chatbot=chatbot, state="FAILED")
-    DeliveryFactory(chatbot=chatbot, event="NEW_LEAD")
-    DeliveryFactory(chatbot=chatbot, event="NEW_LEAD", state="SUCCESS")
-    found = set(re.findall(r"/delivery/([0-9a-f-]{36})/change/", text_of(client, f"{LOG}?{query}")))
-    assert len(found) == count
-
-
-@pytest.mark.parametrize(
-    ("code", "reason", "words"),
-    [
-        (401, "", "rejected the token"),
-        (404, "", "check the URL"),
-        (301, "", "Redirects are not followed"),
-        (418, "", "rejected the request"),
-        (500, "", "look at its own log"),
-        (999, "", "look at its own log"),
-        (None, Reason.TIMEOUT, "respond first"),
-        (None, Reason.TIMEOUT, "within 2.5 s"),
-        (None, Reason.CERTIFICATE_EXPIRED, "with its full chain."),
-        (None, Reason.CERTIFICATE_NOT_TRUSTED, "or add its CA to WEBHOOK_CA_BUNDLE"),
-        (
-            None,
-            Reason.ADDRESS_NOT_ALLOWED,
-            "not public: add its network to WEBHOOK_ALLOWED_NETWORKS",
-        ),
-        (None, Refusal.INTERRUPTED_TOO_OFTEN, "retry"),
-    ],
-)
-def test_each_kind_of_failure_has_a_line_of_advice(
-    settings: Any, code: int | None, reason: str, words: str
-) -> None:
-    settings.WEBHOOK_TIMEOUT = 2.5
-    assert words in advice(code, reason)
-
-
 @pytest.mark.parametrize("reason", [*Reason, *Refusal])
 def test_every_reason_has_words_and_advice(reason: Reason | Refusal) -> None:
     assert bool(reason.label) == bool(advice(None, reason)) == (reason is not Reason.NONE)

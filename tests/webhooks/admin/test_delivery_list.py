@@ -7,14 +7,11 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
 from chatbots.models import Chatbot
-from tests.factories import bulk
 from tests.factories.accounts import AccountFactory
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff, superuser
@@ -23,26 +20,6 @@ from webhooks.admin import delivery_list
 from webhooks.models import Delivery
 
 LOG = reverse("admin:webhooks_delivery_changelist")
-MOST = 11  # maximum number of SQL statements per page
-
-
-SHOWN = 100  # every group has at least this many rows, so that it fills a page of 25
-
-
-def fill(bots: list[Chatbot], foreign: Chatbot, count: int) -> None:
-    """Store half of the deliveries in the bots' account, and the other half in another account.
-
-    All FAILED deliveries are in the other account. They make up 1% of the total, but there are at
-    least SHOWN of them. Each of `bots` also has at least SHOWN deliveries.
-    """
-    columns = {"created_at": bulk.AGES[connection.vendor], "position": "s.n"}
-    ended = {"state": "SUCCESS", "due_at": None, "attempts_count": 1, "last_code": 200}
-    for bot in bots:
-        row = DeliveryFactory(chatbot=bot, **ended)
-        bulk.copy(row, max(count // 2 // len(bots), SHOWN), columns)
-    bulk.copy(DeliveryFactory(chatbot=foreign, **ended), count * 49 // 100, columns)
-    failed = {"state": "FAILED", "attempts_count": 4, "last_code": 503}
-    bulk.copy(DeliveryFactory(chatbot=foreign, **ended | failed), max(count // 100, SHOWN), columns)
 
 
 @pytest.fixture
@@ -86,39 +63,6 @@ def test_the_pages_hold_every_delivery_of_the_chatbots_once_in_order(
     export = reverse("admin:webhooks_delivery_export", args=["json"])
     text = b"".join(client.get(f"{export}{query}").streaming_content)
     assert [row["id"] for row in json.loads(text)] == ids
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("query", "index"),
-    [
-        ("", "delivery_of_chatbot"),
-        ("?state__exact=FAILED", "delivery_failed"),
-        ("?state__exact=RETRYING", "delivery_by_state"),
-        ("?code=4xx", "delivery_by_class"),
-        ("?created_at_from_0=2020-01-01&created_at_from_1=00:00:00", "delivery_of_chatbot"),
-    ],
-)
-def test_a_page_of_few_deliveries_among_many_uses_an_index(
-    client: Client, bots: list[Chatbot], query: str, index: str
-) -> None:
-    others = [ChatbotFactory(account=AccountFactory()) for _ in range(5)]
-    fill(others, ChatbotFactory(), 20_000)
-    for bot in bots:
-        DeliveryFactory(chatbot=bot)
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")
-    with CaptureQueriesContext(connection) as made:
-        assert client.get(f"{LOG}{query}").status_code == 200
-    assert len(made) <= MOST
-    [listed] = [q["sql"] for q in made if 'FROM "webhooks_delivery" INNER JOIN' in q["sql"]]
-    with connection.cursor() as cursor:
-        prefix = "EXPLAIN" if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN"
-        cursor.execute(f"{prefix} {listed.replace('%', '%%')}")
-        plan = "\n".join(str(row[-1]) for row in cursor.fetchall())
-    assert index in plan, plan
-    assert "Seq Scan on webhooks_delivery" not in plan
-    assert "SCAN webhooks_delivery" not in plan
 
 
 @pytest.fixture

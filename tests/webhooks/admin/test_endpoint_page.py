@@ -1,13 +1,9 @@
 """The buttons on a webhook's page replace the secret, pause deliveries and send a test."""
 
 import re
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
-from django.db import connection
-from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
@@ -17,7 +13,6 @@ from tests.factories.webhooks import SECRET, EndpointFactory
 from tests.pages import fields_of
 from webhooks import sealing
 from webhooks.models import Endpoint
-from webhooks.services import endpoint as service
 
 URL = "https://127.0.0.1:9/hook"
 SINCE = datetime(2026, 3, 1, 8, 30, tzinfo=UTC)
@@ -75,53 +70,6 @@ class TestSecret:
         assert "the secret was replaced after you opened this page" in answer.text
         assert "is new: it was created at" in answer.text
         assert sealing.unseal(Endpoint.objects.get().sealed_secret) == secret
-
-    @pytest.mark.django_db(transaction=True)
-    def test_only_one_of_two_people_can_replace_the_secret_at_the_same_time(
-        self, client: Client, page: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        forms = {user: fields_of(user.get(page)) for user in (client, signed_in(superuser()))}
-        real, later = service.replace_secret, list[Future[HttpResponse]]()
-
-        def submit(user: Client) -> HttpResponse:
-            try:
-                return user.post(page, forms[user])
-            finally:
-                if user is not client:
-                    connection.close()
-
-        def replace(*args: Any, **options: Any) -> Any:
-            if not later:
-                later.append(pool.submit(submit, [*forms][1]))
-                wait(later, timeout=0.3)
-            return real(*args, **options)
-
-        monkeypatch.setattr(service, "replace_secret", replace)
-        with ThreadPoolExecutor(1) as pool:
-            [secret] = SHOWN.findall(submit(client).text)
-            assert later[0].result().status_code == 302
-        assert sealing.unseal(Endpoint.objects.get().sealed_secret) == secret
-
-    def test_going_back_shows_no_form_until_the_user_asks_for_one(
-        self, client: Client, page: str
-    ) -> None:
-        client.post(page, fields_of(client.get(page)))
-        back = client.get(page)
-        assert "is new: it was created at" in back.content.decode()
-        assert "form_token" not in fields_of(back)
-        assert "form_token" in fields_of(client.get(f"{page}?again=1"))
-
-    def test_a_custom_secret_is_checked(self, client: Client, page: str) -> None:
-        given = {"secret_choice": "own", "secret": "x" * 15}
-        text = client.post(page, given).content.decode()
-        assert "secret must have at least 16 characters" in text
-        assert sealing.unseal(Endpoint.objects.get().sealed_secret) == SECRET
-
-    def test_saving_the_configuration_keeps_the_secret(
-        self, client: Client, address: str, endpoint: Endpoint
-    ) -> None:
-        client.post(address, fields_of(client.get(address)) | {"secret": "x" * 16})
-        assert sealing.unseal(Endpoint.objects.get().sealed_secret) == SECRET
 
 
 def test_pausing_asks_for_confirmation_and_switching_on_does_not(

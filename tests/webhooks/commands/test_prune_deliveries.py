@@ -7,15 +7,11 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from chatbots.models import Chatbot
-from tests.commands import check_help, record
+from tests.commands import record
 from tests.factories.webhooks import DeliveryFactory
 from webhooks.models import Delivery
 
 pytestmark = pytest.mark.django_db
-
-
-def test_the_help_names_the_range_of_days(capsys: pytest.CaptureFixture[str]) -> None:
-    check_help("prune_deliveries", capsys, "age in days, from 1 to 100000")
 
 
 def test_it_deletes_older_deliveries(chatbot: Chatbot) -> None:

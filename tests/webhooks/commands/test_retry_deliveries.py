@@ -4,23 +4,12 @@ import pytest
 from django.core.management.base import CommandError
 
 from chatbots.models import Chatbot
-from tests.commands import check_help, record
+from tests.commands import record
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from webhooks.models import Delivery
 
 pytestmark = pytest.mark.django_db
 UNKNOWN = "0199d7a0-0000-7000-8000-000000000000"
-
-
-def test_the_help_explains_the_selection(capsys: pytest.CaptureFixture[str]) -> None:
-    check_help(
-        "retry_deliveries",
-        capsys,
-        "only FAILED deliveries are ever retried",
-        "only this chatbot",
-        "2030-01-31T12:00:00Z (default zone: UTC)",
-        "NEW_MESSAGE, CONVERSATION_ESCALATED or NEW_LEAD",
-    )
 
 
 @pytest.fixture

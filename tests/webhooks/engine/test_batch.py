@@ -4,10 +4,9 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.db import DataError, OperationalError
+from django.db import DataError
 
 from tests.patience import PATIENCE
-from tests.shortages import without_threads
 from webhooks.engine.batch import Batch
 
 
@@ -53,26 +52,3 @@ def test_an_item_that_cannot_be_written_fails_without_the_others() -> None:
         assert [begun[name].result(PATIENCE) for name in "abc"] == ["A", "B", "C"]
         with pytest.raises(DataError):
             begun["bad"].result(PATIENCE)
-
-
-def test_an_error_of_the_whole_batch_is_raised_and_the_next_write_succeeds() -> None:
-    answers = [OperationalError("gone"), ["well"]]
-
-    def write(items: list[str]) -> list[str]:
-        answer = answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    batch = Batch(write, patience=0.01)
-    with pytest.raises(OperationalError):
-        batch("x")
-    assert batch("x") == "well"
-
-
-def test_an_item_is_written_even_if_no_thread_can_be_started() -> None:
-    batch = Batch(lambda items: [item * 2 for item in items], patience=0.01)
-    with without_threads():
-        assert batch(1) == 2
-    assert batch(2) == 4
-    assert batch.thread is not None

@@ -10,8 +10,7 @@ from django.db import connection, transaction
 
 from config.database.ids import new_id
 from tests.factories.webhooks import DeliveryFactory
-from tests.webhooks.engine.steps import ME, claim
-from webhooks.engine import queue, schedule
+from webhooks.engine import queue
 from webhooks.models import Delivery, Endpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -59,25 +58,3 @@ def test_a_statement_uses_its_own_indexes_whatever_the_statistics(
             queue.keep_to_indexes()
         plan = "\n".join(str(row) for row in queue.rows(f"{explain} {sql}", *params))
     assert set(re.findall(r"delivery_[a-z]+", plan)) == expected, plan
-
-
-@pytest.mark.skipif(settings.EMBEDDED, reason="only PostgreSQL has HOT updates")
-def test_confirming_an_attempt_changes_no_index(endpoint: Endpoint) -> None:
-    DeliveryFactory(chatbot=endpoint.chatbot)
-    [claimed] = claim()
-    with transaction.atomic():
-        before = updates()
-        assert schedule._confirm_all([(claimed, ME)]) != [None]
-        assert [after - start for start, after in zip(before, updates(), strict=True)] == [1, 1]
-
-
-def updates() -> list[int]:
-    """Count the delivery updates in this transaction.
-
-    Return the number of all updates, and the number of updates that changed no index.
-    """
-    [row] = queue.rows(
-        "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_xact_user_tables"
-        " WHERE relname = 'webhooks_delivery'"
-    )
-    return list(row)

@@ -7,14 +7,13 @@ import pytest
 from chatbots.models import Chatbot
 from tests.factories.webhooks import SECRET, EndpointFactory
 from webhooks import sealing
-from webhooks.models import Delivery, Endpoint
+from webhooks.models import Endpoint
 from webhooks.models.endpoint import FIRST_LIMIT
 from webhooks.payloads import Event
 from webhooks.services.endpoint import (
     ConfigurationError,
     configure,
     replace_secret,
-    send_test,
 )
 
 pytestmark = [pytest.mark.django_db, pytest.mark.proves("Events")]
@@ -78,13 +77,3 @@ def test_a_secret_can_be_replaced(chatbot: Chatbot, given: str | None) -> None:
     new = replace_secret(endpoint, given)
     assert secret_of(endpoint) == new != SECRET
     assert given is None or new == given
-
-
-@pytest.mark.parametrize("event", [event.value for event in Event])
-def test_a_sample_of_each_event_can_be_sent(chatbot: Chatbot, event: str) -> None:
-    delivery = send_test(EndpointFactory(chatbot=chatbot), event, by="Kim")
-    row = Delivery.objects.get(pk=delivery.pk)
-    assert (row.event, row.is_test, row.state, row.retried_by) == (event, True, "PENDING", "Kim")
-    assert f'"event":"{event}"'.encode() in bytes(row.body)
-    assert str(chatbot.pk).encode() in bytes(row.body)
-    assert row.due_at is not None

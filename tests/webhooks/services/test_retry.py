@@ -51,16 +51,3 @@ def test_a_bulk_retry_skips_test_dispatches(chatbot: Chatbot) -> None:
     assert sum(retry_slowly(Delivery.objects.all(), by="Kim")) == 1
     assert Delivery.objects.get(due_at__isnull=False) == event
     assert retry(Delivery.objects.filter(pk=sample.pk), by="Kim") == 1
-
-
-def test_a_stopped_retry_leaves_the_remaining_deliveries_unchanged(
-    chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("webhooks.services.retry.BATCH", 2)
-    for _ in range(5):
-        failed(chatbot)
-    asked = retry_slowly(Delivery.objects.all(), by="Kim")
-    assert next(asked) == 2
-    asked.close()
-    assert Delivery.objects.filter(due_at__isnull=False).count() == 2
-    assert sum(retry_slowly(Delivery.objects.all(), by="Kim")) == 3
