@@ -12,6 +12,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 import gc
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -22,6 +23,8 @@ from django.http.response import HttpResponseBase
 from django.urls import resolve
 
 from config import metrics
+from config.api.body import REFUSAL
+from config.api.errors import Unavailable
 from config.bodies import received
 from config.content_type import plain_type
 from config.database.connections import release_connection
@@ -47,7 +50,11 @@ def application(environ: "WSGIEnvironment", start: "StartResponse") -> Iterable[
     try:
         if environ["PATH_INFO"] in HostMiddleware.PROBES:
             return respond(environ, start)
-        with received(environ) as added, gate_for(environ["REQUEST_METHOD"]).inside():
+        with received(environ) as added, ExitStack() as place:
+            try:
+                place.enter_context(gate_for(environ["REQUEST_METHOD"]).inside())
+            except Unavailable as refusal:
+                environ[REFUSAL] = refusal  # the middleware reports it before any view runs
             if not added:
                 return respond(environ, start)
             return respond(environ, lambda status, given: start(status, [*given, *added]))

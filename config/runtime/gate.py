@@ -5,20 +5,25 @@ connection pool: with 250 replies in flight, reads got a 503. A request leaves t
 waits for a model or any other network peer, and a streamed response leaves it between its pieces.
 
 Reads and writes have gates of their own, so that no read waits for the disk or for a lock that a
-write waits for. Only web requests enter a gate. In other processes and threads, `waiting` only
-gives the connection back.
+write waits for. No request waits long: while the database is silent, the requests that wait for it
+hold all places, and those behind them get a 503.
+
+Only web requests enter a gate. In other processes and threads, `waiting` only gives the connection
+back.
 """
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 from django.conf import settings
 
+from config.api.errors import Unavailable
 from config.database.connections import release_connection
 
 PLACES = 2 if settings.EMBEDDED else 3  # twice this is less than the size of the connection pool
+PATIENCE = 10.0  # maximum number of seconds to wait for a place
 READS = ("GET", "HEAD")
 
 _current = threading.local()  # its attribute `gate` is the gate that the thread is inside, or None
@@ -37,7 +42,7 @@ class Gate:
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """Wait for a place and hold it."""
+        """Wait for a place and hold it. Raises Unavailable."""
         self.enter()
         try:
             yield
@@ -45,17 +50,26 @@ class Gate:
             self.leave()
 
     def enter(self) -> None:
-        """Wait for a place and take it."""
-        self.free.get()
+        """Wait for a place and take it. Raises Unavailable if none is free within PATIENCE."""
+        try:
+            self.free.get(timeout=PATIENCE)
+        except Empty:
+            raise Unavailable from None
         _current.gate = self
 
     def leave(self) -> None:
-        """Give up the current thread's place."""
-        _current.gate = None
-        self.free.put(None)
+        """Give up the current thread's place, if it has one."""
+        if current():
+            _current.gate = None
+            self.free.put(None)
 
 
 reads, writes = Gate(PLACES), Gate(PLACES)
+
+
+def current() -> Gate | None:
+    """Return the gate in which the current thread has a place, if any."""
+    return getattr(_current, "gate", None)
 
 
 def gate_for(method: str) -> Gate:
@@ -68,10 +82,11 @@ def waiting() -> Iterator[None]:
     """Wait for a network peer or another process inside this context, or compute without Python.
 
     Other requests use the current thread's database connection and its place in the meantime. Must
-    not be used inside a transaction, because its connection could not be released.
+    not be used inside a transaction, because its connection could not be released. Raises
+    Unavailable at the end if no place becomes free.
     """
     release_connection()
-    gate: Gate | None = getattr(_current, "gate", None)
+    gate = current()
     if gate is None:
         yield
         return

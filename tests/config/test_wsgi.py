@@ -92,6 +92,54 @@ def test_a_body_behind_a_proxy_counts_toward_the_address_of_its_client(tmp_path:
     assert run(tmp_path, BEHIND_A_PROXY) == expected
 
 
+SILENT_DATABASE = """
+from io import BytesIO
+
+from config.runtime import gate
+from config.wsgi import application
+
+def call(path):
+    told = []
+    given = {"REQUEST_METHOD": "GET", "PATH_INFO": path, "QUERY_STRING": "", "REMOTE_ADDR": "::1"}
+    given |= {"SERVER_NAME": "localhost", "SERVER_PORT": "80", "wsgi.url_scheme": "http"}
+    body = application(given | {"wsgi.input": BytesIO()}, lambda *args: told.extend(args))
+    status, headers = told
+    shown = [value for name, value in headers if name in ("Retry-After", "Content-Type")]
+    print(">", path, status[:3], *sorted(shown), b"".join(body).decode().partition("\\n")[0])
+
+gate.PATIENCE = 0.1
+for _ in range(gate.PLACES):
+    gate.reads.free.get()  # taken by requests that wait for the database
+for path in ("/api/v1/chatbots", "/admin/login/", "/healthz"):
+    call(path)
+for _ in range(gate.PLACES):
+    gate.reads.free.put(None)
+call("/api/v1/chatbots")
+with gate.reads.inside():
+    try:
+        with gate.waiting():
+            for _ in range(gate.PLACES):
+                gate.reads.free.get()
+    except gate.Unavailable:
+        print("> refused after a wait")
+print(">", gate.reads.free.qsize(), "places")
+"""
+UNAVAILABLE = '503 1 application/json {"success":false,"message":"service unavailable"}'
+
+
+def test_requests_behind_a_silent_database_get_a_503_and_leave_their_threads(
+    tmp_path: Path,
+) -> None:
+    told = run(tmp_path, SILENT_DATABASE).splitlines()  # includes the access log
+    shown = [line.removeprefix("> ") for line in told if line.startswith(">")]
+    api, page, probe, later, waited, free = shown
+    assert api == f"/api/v1/chatbots {UNAVAILABLE}"
+    assert page.startswith("/admin/login/ 503 1 text/html")
+    assert probe.split()[:2] == ["/healthz", "200"]
+    assert later.split()[:2] == ["/api/v1/chatbots", "401"]
+    assert (waited, free) == ("refused after a wait", "0 places")
+
+
 def test_a_long_body_in_many_chunks_is_complete(web: Web, api: Api, starters: str) -> None:
     text = "x" * 300_000
     body = json.dumps({"text": text}).encode()
