@@ -15,7 +15,6 @@ from cryptography.fernet import Fernet
 from django.core.management.utils import get_random_secret_key
 from marshmallow.validate import Length, Range
 
-from config.api import prose
 from config.database.lengths import SHORT
 from config.database.postgresql.connection import Connection
 from config.environment import environment, header_values, refusal, refuse
@@ -300,12 +299,8 @@ REST_FRAMEWORK = {
     "UNAUTHENTICATED_USER": None,
 }
 SPECTACULAR_SETTINGS = {
-    "TITLE": prose.TITLE,
-    "DESCRIPTION": prose.DESCRIPTION,
-    "VERSION": VERSION,
-    "SERVERS": [{"url": PUBLIC_URL, "description": prose.SERVER}],
-    "TAGS": prose.TAGS,
-    "EXTENSIONS_ROOT": {"x-open-point": prose.OPEN_EVERYWHERE},
+    "TITLE": "Chatbot management and conversation service",
+    "VERSION": VERSION,  # config/api/openapi.yaml contains the texts
     "OAS_VERSION": "3.1.0",
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,

@@ -1,69 +1,20 @@
 """Generate examples for the OpenAPI document from its schemas, by property name or by type."""
 
 import re
+from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
+import yaml
+
 Schema = dict[str, Any]
+
+# The parts of the document that no class defines
+PARTS: Schema = yaml.safe_load(Path(__file__).with_name("openapi.yaml").read_text())
 
 MOMENT = "2026-01-15T09:30:00.000Z"
 COLOR = "#2563eb"
-VALUES: dict[str, Any] = {
-    "EscalatedUserPayload.name": "Ada Example",
-    "LeadDetailsPayload.name": "Ada Example",
-    "LeadInfoPayload.name": "Ada Example",
-    "accountName": "Example Shop",
-    "agentName": None,
-    "brandTextColor": "#ffffff",
-    "bookingIntegrationLink": "https://example.com/book",
-    "botIconSrc": "https://example.com/bot.png",
-    "buttonMessage": "I would like to talk to a person.",
-    "buttonTitle": "Talk to a person",
-    "chatbotName": "Doorman",
-    "content": "Do you deliver on Saturdays?",
-    "dashboardUrl": "https://bots.example.com/admin/conversations/thread/",
-    "description": "Answers questions about delivery",
-    "display_label": "Order number",
-    "email": "ada@example.com",
-    "externalLink": "https://example.com",
-    "fallbackMessage": "I cannot answer right now. Please try again in a moment.",
-    "field_name": "order_number",
-    "fontFamily": {"name": "Inter"},
-    "instruction": "Answer questions about orders and delivery. Be brief and friendly.",
-    "instructions": "Speak like a helpful shop assistant.",
-    "isActive": True,
-    "leadNotificationEmail": ["sales@example.com"],
-    "limitMessagesPerConversation": True,
-    "linkColor": "#1d4ed8",
-    "localeCode": "en",
-    "messageType": "USER_MESSAGE",
-    "mode": "AI",
-    "name": "Doorman",
-    "options": "",
-    "pages": 1,
-    "phone": "+1 555 0100",
-    "platformSource": "website",
-    "provider": "offline",
-    "reaction": "POSITIVE",
-    "question": "Do you deliver on Saturdays?",
-    "role": "user",
-    "sources": [],
-    "systemMessageType": None,
-    "tags": ["delivery"],
-    "title": "Delivery",
-    "total": 1,
-    "totalCount": 1,
-    "url": "https://example.com/delivery",
-    "userChatbotRole": "MEMBER",
-    "userRole": "OWNER",
-    "visitorEmail": "ada@example.com",
-    "visitorId": "visitor-1",
-    "visitorName": "Ada Example",
-    "visitorPhone": "+1 555 0100",
-    "visitorPhoneNumber": "+1 555 0100",
-    "webhookToken": "****aple",
-    "webhookUrl": "https://example.com/hooks/chatbot",
-}
+VALUES: dict[str, Any] = PARTS["examples"]
 
 
 def example(schema: Schema, schemas: dict[str, Schema], name: str = "") -> Any:

@@ -1,30 +1,47 @@
 """Complete the OpenAPI document with what serializers do not define: names, errors, examples."""
 
+import json
+import re
+from copy import deepcopy
 from typing import Any
 
+from django.conf import settings
 from django.core.validators import RegexValidator
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import get_lib_doc_excludes
 
 from config.api import fields as wire
-from config.api.error_schemas import REQUEST_ID_HEADER, RESPONSES, schemas
-from config.api.examples import Schema, example
+from config.api.errors import (
+    ApiError,
+    Forbidden,
+    InvalidKey,
+    InvalidRequest,
+    NotFound,
+    TooManyRequests,
+)
+from config.api.examples import PARTS, Schema, example
 from config.api.naming import camel, capitalized
 from config.api.operation import OK, Declared
 from config.api.serializers import Record, Shape
 
 JSON = "application/json"
-REQUEST_ID_PARAMETER = {
-    "name": "X-Request-Id",
-    "in": "header",
-    "required": False,
-    "schema": {"type": "string"},
-    "description": "Your own id for the request: up to 64 letters, digits, dots, dashes and "
-    "underscores. The response and the log lines contain it. Any other value is ignored.",
-}
 VERBS = {"retrieve": "get", "destroy": "delete"}
-GIVEN = ("Input", "Changes", "Choice")  # suffixes of the names of request body schemas
+# Errors that many operations can return: the name of the response, and an example
+ERRORS: dict[int, tuple[str, ApiError]] = {
+    400: ("InvalidRequest", InvalidRequest.at(["name"], "Required")),
+    401: ("InvalidKey", InvalidKey()),
+    403: ("Forbidden", Forbidden()),
+    404: ("NotFound", NotFound()),
+    429: ("TooManyRequests", TooManyRequests(limit=500, window=60, retry_after=17)),
+    500: ("ServerError", ApiError()),
+}
+
+
+def codes(kind: type[ApiError] = ApiError) -> set[str]:
+    """Return the codes of an error class and of all its imported subclasses."""
+    below = (codes(each) for each in kind.__subclasses__())
+    return set().union({kind.code} if kind.code else set(), *below)
 
 
 def library_classes() -> list[type]:
@@ -38,43 +55,44 @@ def only_the_api(endpoints: list[Any]) -> list[Any]:
 
 
 def name_inputs(result: Schema, **_: Any) -> Schema:
-    """Name a request body's schema with a suffix from GIVEN, by default "Input".
+    """Name the schemas of request bodies as their classes, or else with the suffix "Input".
 
-    Spectacular appends "Request" to the name of the serializer.
+    Spectacular appends "Request" to the name of each class.
     """
-
-    def named(name: str) -> str:
-        plain = name.removesuffix("Request")
-        return name if plain == name else plain if plain.endswith(GIVEN) else f"{plain}Input"
-
-    def renamed(part: Any) -> Any:
-        match part:
-            case str() if part.startswith("#/components/schemas/"):
-                return named(part)
-            case dict():
-                return {key: renamed(value) for key, value in part.items()}
-            case list():
-                return [renamed(value) for value in part]
-        return part
-
-    schemas = result["components"]["schemas"]
-    result["components"]["schemas"] = {named(name): schemas[name] for name in schemas}
-    made: Schema = renamed(result)
-    return made
+    name = r'(?<!responses/)\b(\w+?)(Input|Changes|Choice)?Request"'
+    renamed = re.sub(name, lambda found: f'{found[1]}{found[2] or "Input"}"', json.dumps(result))
+    document: Schema = json.loads(renamed)
+    return document
 
 
 def add_shared_parts(result: Schema, **_: Any) -> Schema:
-    """Add the components that operations refer to: errors and the request's id."""
-    components = result["components"]
-    components["schemas"] = dict(sorted((components["schemas"] | schemas()).items()))
-    components["responses"] = {answer.name: answer.document() for answer in RESPONSES.values()}
-    components["headers"] = {"RequestId": REQUEST_ID_HEADER}
-    components["parameters"] = {"RequestId": REQUEST_ID_PARAMETER}
+    """Add the parts of `openapi.yaml`, errors, and the request's id.
+
+    All views have been imported by now, and with them all error classes.
+    """
+    components, shared = result["components"], deepcopy(PARTS["components"])
+    code = shared["schemas"]["Error"]["properties"]["code"]  # also that of the other errors
+    code["description"] += f" {', '.join(sorted(codes()))}."
+    components["schemas"] = dict(sorted((components["schemas"] | shared["schemas"]).items()))
+    for name, error in ERRORS.values():
+        response = shared["responses"][name]
+        response["headers"] = response["headers"] | {
+            header: {"required": True, "schema": {"type": "string"}, "example": value}
+            for header, value in error.headers().items()
+        }
+        response["content"][JSON]["example"] = error.body()
+    components |= {part: shared[part] for part in ("responses", "headers", "parameters")}
     for path in result["paths"].values():
         for operation in path.values():
             parameters = operation.setdefault("parameters", [])
             parameters.append({"$ref": "#/components/parameters/RequestId"})
-    return result
+    result["info"]["description"] = PARTS["description"]
+    server = {"url": settings.PUBLIC_URL, "description": "The public address of this service."}
+    return result | {
+        "x-open-point": PARTS["open_points"],
+        "servers": [server],
+        "tags": PARTS["tags"],
+    }
 
 
 class BearerScheme(OpenApiAuthenticationExtension):
@@ -147,7 +165,7 @@ class OperationSchema(AutoSchema):
         media = done["content"][JSON]
         media["example"] = example(media["schema"], known) | {"message": self.declared.message}
         for status in self.possible_errors(operation):
-            ref = f"#/components/responses/{RESPONSES[status].name}"
+            ref = f"#/components/responses/{ERRORS[status][0]}"
             operation["responses"][str(status)] = {"$ref": ref}
         return operation
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 from drf_spectacular.generators import SchemaGenerator
 
-from config.api.error_schemas import codes
 from config.api.errors import ApiError, NotFound
+from config.api.schema import codes
 
 NOVEL = "FROM_A_NEW_CLASS"
 
