@@ -1,13 +1,17 @@
-"""Parsers for environment variables: rates, delays, networks, URLs and keys."""
+"""Parsers for environment variables: rates, delays, networks, URLs and keys.
+
+Each parser raises EnvError for an invalid value.
+"""
 
 import ipaddress
 import re
 import ssl
 from collections.abc import Callable
 from datetime import timedelta
+from functools import wraps
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import dj_database_url
@@ -23,6 +27,7 @@ from psycopg.conninfo import make_conninfo
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Rate = tuple[int, int]
 Faults = dict[str, list[str]]  # error messages by variable
+Parse = TypeVar("Parse", bound=Callable[[str], Any])
 
 UNITS = {"s": 1, "m": 60, "h": 3600}
 LONGEST = 31_536_000  # seconds; one year
@@ -31,88 +36,99 @@ HOST_NAME = re.compile(r"(?!-)[0-9A-Za-z_-]{1,63}(\.[0-9A-Za-z_-]{1,63})*\.?")
 OF_DJANGO = {"assume_role", "isolation_level", "pool", "server_side_binding"}
 
 
-def rate(text: str) -> Rate | None:
-    """Parse `count/window` ("500/60s", "100/s") into (count, seconds), and "off" into None.
+def expects(form: str) -> Callable[[Parse], Parse]:
+    """Decorate a parser: for an invalid value, it raises EnvError with the expected form.
 
-    Raises EnvError.
+    The error does not quote the value, which may contain a secret.
     """
+
+    def decorate(parse: Parse) -> Parse:
+        @wraps(parse)
+        def parsed(text: str) -> Any:
+            try:
+                return parse(text)
+            except EnvError:
+                raise
+            except (ValueError, psycopg.Error):
+                raise EnvError(f"expected {form}") from None
+
+        return parsed  # type: ignore[return-value]  # has the parser's signature
+
+    return decorate
+
+
+def require(valid: object) -> None:
+    """Raise ValueError unless the condition holds."""
+    if not valid:
+        raise ValueError
+
+
+def parts_of(text: str) -> list[str]:
+    """Split a comma-separated list. Empty parts are ignored."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+@expects('count/window such as "500/60s", or "off"')
+def rate(text: str) -> Rate | None:
+    """Parse `count/window` ("500/60s", "100/s") into (count, seconds), and "off" into None."""
     if text.strip().lower() == "off":
         return None
     match = re.fullmatch(r"([1-9]\d{0,8})/(\d{0,6})([smh])", text.strip())
     if not match or int(match[2] or 1) == 0:
-        raise EnvError('expected count/window such as "500/60s", or "off"')
+        raise ValueError
     return int(match[1]), int(match[2] or 1) * UNITS[match[3]]
 
 
+@expects('seconds below 86400 separated by commas, such as "1,5,25"')
 def delays(text: str) -> tuple[float, ...]:
-    """Parse comma-separated seconds ("1,5,25"). Raises EnvError."""
-    try:
-        seconds = tuple(float(part) for part in text.split(",") if part.strip())
-    except ValueError as error:
-        raise EnvError('expected seconds separated by commas, such as "1,5,25"') from error
-    if any(not 0 <= second < 86_400 for second in seconds):
-        raise EnvError("each delay must be between 0 and 86400 seconds")
+    """Parse comma-separated seconds ("1,5,25")."""
+    seconds = tuple(float(part) for part in parts_of(text))
+    require(all(0 <= second < 86_400 for second in seconds))
     return seconds
 
 
+@expects(f'a number of seconds above 0 and at most {LONGEST}, or "off"')
 def period(text: str) -> timedelta | None:
-    """Parse a duration in seconds ("3600"). Returns None for "off". Raises EnvError."""
+    """Parse a duration in seconds ("3600"). Returns None for "off"."""
     if text.strip().lower() == "off":
         return None
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0
-    if not 0 < seconds <= LONGEST:
-        raise EnvError(f'expected a number of seconds above 0 and at most {LONGEST}, or "off"')
+    seconds = float(text)
+    require(0 < seconds <= LONGEST)
     return timedelta(seconds=seconds)
 
 
 def networks(text: str) -> tuple[Network, ...]:
     """Parse comma-separated IP addresses and networks in CIDR notation. Raises EnvError."""
     try:
-        return tuple(ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip())
+        return tuple(ipaddress.ip_network(part) for part in parts_of(text))
     except ValueError as error:
         raise EnvError(f"expected networks such as 10.0.0.0/8: {error}") from error
 
 
+@expects("Fernet keys (32 bytes in URL-safe base64) separated by commas")
 def fernet_keys(text: str) -> tuple[str, ...]:
-    """Parse comma-separated Fernet keys, newest first.
-
-    Raises EnvError, whose message does not quote the key.
-    """
-    keys = tuple(part.strip() for part in text.split(",") if part.strip())
-    for position, key in enumerate(keys, start=1):
-        try:
-            Fernet(key)
-        except ValueError:
-            raise EnvError(
-                f"key {position} is not a Fernet key (32 bytes, URL-safe base64)"
-            ) from None
+    """Parse comma-separated Fernet keys, newest first."""
+    keys = tuple(parts_of(text))
+    for key in keys:
+        Fernet(key)
     return keys
 
 
+@expects("an IP address such as 127.0.0.1, or localhost")
 def host(text: str) -> str:
-    """Check the address that the web server listens on. Raises EnvError.
-
-    The web server accepts only IP addresses without a zone. `localhost` stands for 127.0.0.1.
-    """
+    """Check the address that the web server listens on, which accepts no zone or other name."""
     address = "127.0.0.1" if text.lower() == "localhost" else text
-    if not is_address(address) or "%" in address:
-        raise EnvError("expected an IP address such as 127.0.0.1, or localhost")
+    require(is_address(address) and "%" not in address)
     return address
 
 
+@expects("names such as bots.example.com, without a scheme or port, or IPv6 addresses in brackets")
 def allowed_hosts(text: str) -> list[str]:
-    """Parse comma-separated hosts in the format of ALLOWED_HOSTS. Raises EnvError."""
-    names = [part.strip() for part in text.split(",") if part.strip()]
+    """Parse comma-separated hosts in the format of ALLOWED_HOSTS."""
+    names = parts_of(text)
     for name in names:
         bracketed = name.startswith("[") and name.endswith("]") and is_address(name[1:-1])
-        if not (bracketed or name == "*" or HOST_NAME.fullmatch(name.removeprefix("."))):
-            raise EnvError(
-                f"{name!r} is not a host: expected names such as bots.example.com, without a "
-                "scheme or port, or IPv6 addresses in brackets"
-            )
+        require(bracketed or name == "*" or HOST_NAME.fullmatch(name.removeprefix(".")))
     return names
 
 
@@ -125,105 +141,76 @@ def is_address(text: str) -> bool:
     return True
 
 
+@expects("a URL such as https://bots.example.com, without a user name or query")
 def web_url(text: str) -> str:
     """Check an http or https URL. Returns it with a lower-case scheme and no trailing slash.
 
-    An empty string is allowed. Raises EnvError.
+    An empty string is allowed.
     """
-    if not text:
-        return ""
-    try:
-        parts = urlsplit(text)
-        name = parts.hostname or ""
-        valid = parts.port != 0 and (is_address(name) or HOST_NAME.fullmatch(name))
-    except ValueError:  # an invalid port or an unclosed bracket
-        valid = False
-    if not valid or parts.scheme not in ("http", "https") or re.search(r"[\s?#@]", text):
-        raise EnvError(
-            "expected a URL such as https://bots.example.com, without a user name or query"
-        )
+    parts = urlsplit(text)
+    name = parts.hostname or ""
+    if text:
+        require(parts.scheme in ("http", "https") and not re.search(r"[\s?#@]", text))
+        require(parts.port != 0 and (is_address(name) or HOST_NAME.fullmatch(name)))
     return parts.geturl().rstrip("/")
 
 
+@expects("a URL without a path, such as https://bots.example.com")
 def public_url(text: str) -> str:
-    """Check the service's own URL. An empty string is allowed. Raises EnvError.
+    """Check the service's own URL. An empty string is allowed.
 
     Returns the URL as browsers write it in the Origin header: in lower case and without a default
     port. The URL must not have a path, because the pages' links are absolute paths.
     """
     parts = urlsplit(web_url(text))
-    if parts.path:
-        raise EnvError("expected a URL without a path, such as https://bots.example.com")
+    require(not parts.path)
     default = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
     return parts._replace(netloc=parts.netloc.lower().removesuffix(default)).geturl()
 
 
+@expects("postgresql://user:password@host:port/name")
 def database_url(text: str) -> str:
-    """Check the URL of a PostgreSQL database. An empty string is allowed.
-
-    Raises EnvError. The message does not quote the URL, which may contain a password.
-    """
-    if not text:
-        return ""
-    try:
+    """Check the URL of a PostgreSQL database. An empty string is allowed."""
+    if text:
         found = dj_database_url.parse(text)
         options = found.get("OPTIONS", {})
         make_conninfo(**{name: options[name] for name in options if name not in OF_DJANGO})
-        valid = urlsplit(text).scheme in ("postgres", "postgresql") and found["NAME"]
-    except (ValueError, psycopg.Error):
-        valid = False
-    if not valid:
-        raise EnvError("expected postgresql://user:password@host:port/name")
+        require(urlsplit(text).scheme in ("postgres", "postgresql") and found["NAME"])
     return text
 
 
+@expects("redis://user:password@host:port/number, or rediss:// for TLS")
 def redis_url(text: str) -> str:
-    """Check the URL of a Redis database, and return it with its scheme in lower case.
+    """Check the URL of a Redis database. An empty string is allowed.
 
-    An empty string is allowed. Raises EnvError. The message does not quote the URL, which may
-    contain a password.
+    Returns the URL with its scheme in lower case, because the Redis client accepts no other.
     """
-    try:
-        parts = urlsplit(text)
-        number = unquote(parts.path).strip("/")
-        valid = parts.scheme in ("redis", "rediss") and parts.hostname and parts.port != 0
-    except ValueError:
-        valid, number = False, ""
-    if text and not (valid and re.fullmatch(r"\d{0,4}", number)):
-        raise EnvError("expected redis://user:password@host:port/number, or rediss:// for TLS")
-    return parts.geturl() if text else ""  # the Redis client accepts only lower case
+    parts = urlsplit(text)
+    if text:
+        require(parts.scheme in ("redis", "rediss") and parts.hostname and parts.port != 0)
+        require(re.fullmatch(r"\d{0,4}", unquote(parts.path).strip("/")))
+    return parts.geturl()
 
 
+@expects(
+    "console:, file:/directory, smtp://user:password@host:port/?tls=True "
+    "or submission://user:password@host"
+)
 def email_url(text: str) -> dict[str, Any]:
-    """Parse the URL of an email transport into Django's settings.
-
-    Raises EnvError. The message does not quote the URL, which may contain a password.
-    """
-    expected = (
-        "expected console:, file:/directory, smtp://user:password@host:port/?tls=True "
-        "or submission://user:password@host"
-    )
-    try:
-        found: dict[str, Any] = dj_email_url.parse(text)
-    except ValueError:
-        raise EnvError(expected) from None
+    """Parse the URL of an email transport into Django's settings."""
+    found: dict[str, Any] = dj_email_url.parse(text)
     kind = found.get("EMAIL_BACKEND", "").rpartition(".")[0].rpartition(".")[2]
     lacking = {"smtp": "EMAIL_HOST", "filebased": "EMAIL_FILE_PATH"}.get(kind)
-    if not kind or (lacking and not found[lacking]):
-        raise EnvError(expected)
+    require(kind and (not lacking or found[lacking]))
     return found
 
 
 def certificates(text: str) -> str:
     """Check the path of a certificate file; an empty string is allowed. Raises EnvError."""
-    if not text:
-        return ""
     try:
-        ssl.create_default_context(cafile=text)
-    except ssl.SSLError:
-        raise EnvError(f"{text} contains no certificates") from None
+        ssl.create_default_context(cafile=text or None)
     except OSError as error:
-        raise EnvError(f"{text} cannot be read: {error.strerror}") from None
+        raise EnvError(f"{text} contains no certificates: {error.strerror}") from None
     return text
 
 
@@ -260,16 +247,16 @@ def read_lines(dotenv: Path) -> tuple[str, Faults]:
         return "", {}
     except (OSError, UnicodeDecodeError) as error:
         return "", {dotenv.name: [f"cannot be read: {getattr(error, 'strerror', 'not UTF-8')}"]}
-    parsed = list(parse_stream(StringIO(text)))
-    wrong = [one.original for one in parsed if one.error or (one.key and one.value is None)]
-    lines = [one.line + blank_lines(one.string) for one in wrong]
-    right = "".join(one.original.string for one in parsed if one.original not in wrong)
-    return right, {f"{dotenv.name} line {line}": ["expected NAME=value"] for line in lines}
-
-
-def blank_lines(text: str) -> int:
-    """Count the line breaks before the first word."""
-    return text[: len(text) - len(text.lstrip())].count("\n")
+    right, faults = "", {}
+    for one in parse_stream(StringIO(text)):
+        given = one.original.string
+        if one.error or (one.key and one.value is None):
+            blank = given[: len(given) - len(given.lstrip())].count("\n")  # lines before it
+            line = one.original.line + blank
+            faults[f"{dotenv.name} line {line}"] = ["expected NAME=value"]
+        else:
+            right += given
+    return right, faults
 
 
 def header_values(names: dict[str, str]) -> Faults:

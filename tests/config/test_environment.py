@@ -75,7 +75,7 @@ INVALID = {
         'expected count/window such as "500/60s", or "off"',
         *("", "5", "5/", "/s", "0/s", "5/0s", "-5/s", "5/1d", "5/1.5s", "x/s", "5 / s", "on"),
     ),
-    "delays": ("", *("x", "1;2", "-1", "86400", "nan", "inf", "1,,x")),
+    "delays": ("expected seconds", *("x", "1;2", "-1", "86400", "nan", "inf", "1,,x")),
     "period": (
         "expected a number of seconds",
         *("", "x", "0", "-1", "31536001", "nan", "inf", "1h", "1,5"),
@@ -85,7 +85,7 @@ INVALID = {
         *("10.0.0.1/8", "nonsense", "10.0.0.0/33", "*", "localhost"),
     ),
     "fernet_keys": (
-        "key 2 is not a Fernet key",
+        "expected Fernet keys",
         *(f"{KEYS[0]},{wrong}" for wrong in ("canary", "canary" * 8, "canaryü" * 6)),
     ),
     "host": (
@@ -93,7 +93,7 @@ INVALID = {
         *("", "a b", "http://x", "127.0.0.1:80", "[::1]", "web-1.internal", "fe80::1%eth0"),
     ),
     "allowed_hosts": (
-        "is not a host",
+        "expected names such as",
         *("http://x", "localhost,x:80", "::1", "a/b", "*.example.com", "a b", "[x]"),
     ),
     "web_url": (
