@@ -81,7 +81,7 @@ def begin(user_id: UUID, *, account_id: UUID, route: str, key: str, body: bytes)
     pause, deadline = LOOK_FIRST, time.monotonic() + settings.LLM_TIMEOUT + LONGER
     # `places` limits how many server threads wait for models. A waiting retry takes a place too,
     # because the original request is usually waiting for a model.
-    with limits.places.one(account_id):
+    with limits.places.part(account_id):
         while time.monotonic() < deadline:
             with waiting():
                 time.sleep(pause)

@@ -5,20 +5,18 @@ until the client disconnects. Therefore, bodies occupy at most four fifths of th
 of one address at most half of that. Behind a proxy that buffers bodies, no thread waits.
 """
 
-import threading
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from django.conf import settings
-from django.http import HttpRequest
 
 from config.api.body import MAX_BYTES, REFUSAL
 from config.api.errors import ApiError, InvalidRequest, Unavailable
-from config.middleware import client_address, counted_as, trusted
+from config.api.limits import Room
+from config.middleware import client_address, counted_as
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import InputStream, WSGIEnvironment
@@ -30,44 +28,15 @@ LATE = f"Not received within {settings.BODY_TIMEOUT:g} seconds"
 ENDED = "Ended before its declared length"
 
 
-class Room:
-    """A total that is shared by all requests, and the share of it that one address may take."""
-
-    def __init__(self, total: int, share: int) -> None:
-        self.left, self.share = total, share
-        self.taken: Counter[str] = Counter()  # by address
-        self.lock = threading.Lock()
-
-    @contextmanager
-    def part(self, size: int, address: str) -> Iterator[None]:
-        """Hold a part of the room. Raises Unavailable if too little is left."""
-        with self.lock:
-            if size > self.left or self.taken[address] + size > self.share:
-                raise Unavailable
-            self.left -= size
-            self.taken[address] += size
-        try:
-            yield
-        finally:
-            with self.lock:
-                self.left += size
-                self.taken[address] -= size
-                if not self.taken[address]:
-                    del self.taken[address]
+def refuse(most: int) -> NoReturn:
+    """Refuse a body, because the room for bodies is full. Raises Unavailable."""
+    raise Unavailable
 
 
-threads = Room(max(1, settings.WEB_THREADS * 4 // 5), share=max(1, settings.WEB_THREADS * 2 // 5))
-memory = Room(HELD, share=HELD // 4)
-
-
-def counted_address(environ: "WSGIEnvironment") -> str:
-    """Return the key under which a client's bodies are counted."""
-    peer = str(environ["REMOTE_ADDR"])
-    if not trusted(peer):
-        return counted_as(peer)
-    request = HttpRequest()
-    request.META = environ
-    return counted_as(client_address(request))
+threads = Room(
+    max(1, settings.WEB_THREADS * 4 // 5), max(1, settings.WEB_THREADS * 2 // 5), refuse=refuse
+)
+memory = Room(HELD, HELD // 4, refuse=refuse)
 
 
 def read(stream: "InputStream", declared: int, bound: int) -> tuple[bytes, int, bool]:
@@ -105,14 +74,14 @@ def received(environ: "WSGIEnvironment") -> Iterator[list[tuple[str, str]]]:
     if not declared and "HTTP_TRANSFER_ENCODING" not in environ:
         yield []
         return
-    address, complete = counted_address(environ), False
+    address, complete = counted_as(client_address(environ)), False
     is_api = environ["PATH_INFO"].startswith("/api/")
     bound: Any = MAX_BYTES if is_api else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     with ExitStack() as held:
         try:
-            with threads.part(1, address):
+            with threads.part(address):
                 beyond = max(0, min(declared or bound, bound) - PIECE)
-                held.enter_context(memory.part(beyond, address))
+                held.enter_context(memory.part(address, beyond))
                 body, length, complete = read(environ["wsgi.input"], declared, bound)
         except ApiError as refusal:
             body, length, environ[REFUSAL] = b"", declared, refusal

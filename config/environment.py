@@ -105,12 +105,15 @@ def networks(text: str) -> tuple[Network, ...]:
         raise EnvError(f"expected networks such as 10.0.0.0/8: {error}") from error
 
 
-@expects("Fernet keys (32 bytes in URL-safe base64) separated by commas")
 def fernet_keys(text: str) -> tuple[str, ...]:
-    """Parse comma-separated Fernet keys, newest first."""
+    """Parse comma-separated Fernet keys, newest first. Raises EnvError, which quotes no key."""
     keys = tuple(parts_of(text))
-    for key in keys:
-        Fernet(key)
+    for position, key in enumerate(keys, start=1):
+        try:
+            Fernet(key)
+        except ValueError:
+            told = f"key {position} is not a Fernet key (32 bytes, URL-safe base64)"
+            raise EnvError(told) from None
     return keys
 
 
@@ -122,13 +125,16 @@ def host(text: str) -> str:
     return address
 
 
-@expects("names such as bots.example.com, without a scheme or port, or IPv6 addresses in brackets")
 def allowed_hosts(text: str) -> list[str]:
-    """Parse comma-separated hosts in the format of ALLOWED_HOSTS."""
+    """Parse comma-separated hosts in the format of ALLOWED_HOSTS. Raises EnvError."""
     names = parts_of(text)
     for name in names:
         bracketed = name.startswith("[") and name.endswith("]") and is_address(name[1:-1])
-        require(bracketed or name == "*" or HOST_NAME.fullmatch(name.removeprefix(".")))
+        if not (bracketed or name == "*" or HOST_NAME.fullmatch(name.removeprefix("."))):
+            raise EnvError(
+                f"{name!r} is not a host: expected names such as bots.example.com, without a "
+                "scheme or port, or IPv6 addresses in brackets"
+            )
     return names
 
 

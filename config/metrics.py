@@ -10,6 +10,7 @@ This is prometheus_client's multiprocess mode.
 
 import os
 import threading
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -71,28 +72,19 @@ POOL_ERRORS = Counter(
 def watch_pool() -> None:
     """Start watching the connection pool of this process. SQLite has no pool."""
     if connection.vendor == "postgresql":
-        threading.Thread(target=_watch_pool, name="pool-watch", daemon=True).start()
+        pool: Any = connection.pool  # type: ignore[attr-defined]  # psycopg's, not in the stubs
+        threading.Thread(target=_watch, args=(pool,), name="pool-watch", daemon=True).start()
 
 
-def _watch_pool() -> None:
-    seen: dict[str, float] = {}
+def _watch(pool: Any) -> None:
     while True:
-        figures = _pool().get_stats()
+        figures = pool.pop_stats()  # since the last call
         POOL_SIZE.set(figures["pool_max"])
         POOL_USED.set(figures["pool_size"] - figures["pool_available"])
-        for counter, name, unit in (
-            (POOL_WAITS, "requests_queued", 1),
-            (POOL_SECONDS, "requests_wait_ms", 0.001),
-            (POOL_ERRORS, "requests_errors", 1),
-        ):
-            total = figures.get(name, 0)
-            counter.inc(max(0, total - seen.get(name, 0)) * unit)
-            seen[name] = total
-        threading.Event().wait(LOOK)
-
-
-def _pool() -> Any:  # psycopg's pool, which is missing from the stubs
-    return connection.pool  # type: ignore[attr-defined]
+        POOL_WAITS.inc(figures.get("requests_queued", 0))
+        POOL_SECONDS.inc(figures.get("requests_wait_ms", 0) / 1000)
+        POOL_ERRORS.inc(figures.get("requests_errors", 0))
+        time.sleep(LOOK)
 
 
 class OwnMetrics:

@@ -27,6 +27,5 @@ def forget() -> None:
     if isinstance(counters, OwnCounters):
         cache.clear()
         counters.values.clear()
-        counters.ends.clear()
     elif ours := list(server().scan_iter(f"*{settings.REDIS_PREFIX}:*", count=1000)):
         server().delete(*ours)

@@ -11,17 +11,14 @@ and add the name of the limit to NAMES and its row to docs/limits.md.
 """
 
 import hashlib
-import heapq
 import threading
 import time
 import zlib
 from collections import Counter as CounterOf
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, NoReturn
-from uuid import UUID
 
 from django.conf import settings
 
@@ -52,15 +49,18 @@ class Window(NamedTuple):
     left: int  # seconds until it ends
 
 
+CHECK = Window("check", "check", (2**31, 1), 1)  # never full
+
+
 class OwnCounters:
     """Expiring counters in memory, for the calls that this process receives."""
 
-    MOST = 100_000  # maximum number of counters; when it is reached, the next to expire is dropped
+    SWEEP = 60  # seconds between deletions of expired counters
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.values: dict[str, int] = {}
-        self.ends: list[tuple[float, str]] = []  # a heap of expiry times and names
+        self.values: dict[str, tuple[int, float]] = {}  # counts and expiry times, by counter
+        self.swept = time.monotonic()
 
     def take(self, windows: Sequence[Window]) -> int:
         """Count a call in each window, or in none if one is full.
@@ -69,31 +69,32 @@ class OwnCounters:
         """
         now = time.monotonic()
         with self.lock:
-            while self.ends and (self.ends[0][0] <= now or len(self.ends) > self.MOST):
-                self.values.pop(heapq.heappop(self.ends)[1], None)
+            if now > self.swept + self.SWEEP:
+                self.values = {name: one for name, one in self.values.items() if one[1] > now}
+                self.swept = now
             for index, window in enumerate(windows):
-                if self.values.get(window.counter, 0) >= window.rate[0]:
+                if self.count(window.counter) >= window.rate[0]:
                     return index
             for window in windows:
-                if window.counter not in self.values:
-                    heapq.heappush(self.ends, (now + window.rate[1] + SPARE, window.counter))
-                self.values[window.counter] = self.values.get(window.counter, 0) + 1
+                taken = self.count(window.counter) + 1
+                self.values[window.counter] = taken, now + window.left + SPARE
         return len(windows)
+
+    def count(self, counter: str) -> int:
+        """Return the number of calls that a counter has counted."""
+        return self.values.get(counter, (0, 0.0))[0]
 
     def give_back(self, counters: Sequence[str]) -> None:
         """Subtract a call from each counter that has not expired."""
         with self.lock:
             for counter in counters:
                 if counter in self.values:
-                    self.values[counter] -= 1
-
-    def check(self) -> bool:
-        """Return True, because counters in memory are always available."""
-        return True
+                    taken, end = self.values[counter]
+                    self.values[counter] = taken - 1, end
 
 
 class SharedCounters:
-    """Expiring counters in Redis. Each call is one round trip on a connection that is kept open."""
+    """Expiring counters in Redis. Each call is one round trip."""
 
     # Incrementing first makes Redis refuse the call if it does not accept writes, so that a replica
     # does not refuse callers forever on the basis of old counters.
@@ -122,37 +123,22 @@ class SharedCounters:
         # Try again immediately if the server has closed an idle connection.
         retry = Retry(NoBackoff(), 1, supported_errors=(exceptions.ConnectionError,))
         self.prefix = prefix
-        self.connect = partial(
-            Redis.from_url, address, single_connection_client=True, retry=retry, **options
-        )
-        self.idle: deque[Any] = deque()  # clients with one connection each
-        registry = Redis.from_url(address)  # does not connect
-        self.take_script = registry.register_script(self.TAKE)
-        self.give_back_script = registry.register_script(self.GIVE_BACK)
+        server: Any = Redis.from_url(address, retry=retry, **options)  # does not connect
+        self.take_script = server.register_script(self.TAKE)
+        self.give_back_script = server.register_script(self.GIVE_BACK)
 
     def take(self, windows: Sequence[Window]) -> int:
         """Count like OwnCounters. Raises redis.RedisError or OSError."""
         bounds = [bound for each in windows for bound in (each.rate[0], each.rate[1] + SPARE)]
-        return int(self._run(self.take_script, [each.counter for each in windows], bounds))
+        return int(self.take_script(self.keys(each.counter for each in windows), bounds))
 
     def give_back(self, counters: Sequence[str]) -> None:
         """Subtract a call from each counter that exists. Raises redis.RedisError or OSError."""
-        self._run(self.give_back_script, counters)
+        self.give_back_script(self.keys(counters))
 
-    def check(self) -> bool:
-        """Return True if Redis accepts writes. Raises redis.RedisError or OSError."""
-        self._run(self.take_script, ["check"], [2**31, 1])
-        return True
-
-    def _run(self, script: Any, counters: Sequence[str], arguments: Sequence[int] = ()) -> Any:
-        try:
-            client = self.idle.pop()
-        except IndexError:
-            client = self.connect()
-        keys = [f"{self.prefix}:count:{counter}" for counter in counters]
-        reply = script(keys, arguments, client=client)
-        self.idle.append(client)  # after an error, the client is discarded
-        return reply
+    def keys(self, counters: Iterable[str]) -> list[str]:
+        """Return the counters' keys in Redis."""
+        return [f"{self.prefix}:count:{counter}" for counter in counters]
 
 
 def configured() -> SharedCounters | OwnCounters:
@@ -222,37 +208,42 @@ def refuse(name: str, rate: Rate, *, retry_after: int) -> NoReturn:
 
 def cache_answers() -> bool:
     """Return whether the cache accepts writes. While it is down, it is asked once a second."""
-    return bool(outage.attempt(counters.check))
+    return outage.attempt(partial(counters.take, [CHECK])) is not None
 
 
-class Places:
-    """Limits the number of threads waiting for models in this process, in total and per account."""
+class Room:
+    """A total that all requests of this process share, and the share of it for one caller.
 
-    def __init__(self) -> None:
+    `refuse` is called with the exceeded number, and raises an ApiError.
+    """
+
+    def __init__(self, total: int, share: int, *, refuse: Callable[[int], NoReturn]) -> None:
+        self.total, self.share, self.refuse = total, share, refuse
         self.lock = threading.Lock()
-        self.held: CounterOf[UUID] = CounterOf()
+        self.taken: CounterOf[Hashable] = CounterOf()  # by caller
 
     @contextmanager
-    def one(self, account_id: UUID) -> Iterator[None]:
-        """Hold a slot during the block. Raises TooManyRequests. Open point: replies-in-flight.
-
-        Enter the block before anything is counted or stored, so that a refusal leaves nothing to
-        undo.
-        """
-        most, of_account = settings.REPLIES_IN_FLIGHT, settings.REPLIES_IN_FLIGHT_OF_ACCOUNT
+    def part(self, caller: Hashable, size: int = 1) -> Iterator[None]:
+        """Hold a part of the room during the block, or refuse the caller."""
         with self.lock:
-            if self.held[account_id] >= of_account:
-                refuse("in-flight", (of_account, 1), retry_after=1)
-            if self.held.total() >= most:
-                refuse("in-flight", (most, 1), retry_after=1)
-            self.held[account_id] += 1
+            if self.taken[caller] + size > self.share:
+                self.refuse(self.share)
+            if self.taken.total() + size > self.total:
+                self.refuse(self.total)
+            self.taken[caller] += size
         try:
             yield
         finally:
             with self.lock:
-                self.held[account_id] -= 1
-                if not self.held[account_id]:
-                    del self.held[account_id]
+                self.taken[caller] -= size
+                if not self.taken[caller]:
+                    del self.taken[caller]
 
 
-places = Places()
+# Threads that wait for models, by account. Take a place before anything is counted or stored, so
+# that a refusal leaves nothing to undo. Open point: replies-in-flight.
+places = Room(
+    settings.REPLIES_IN_FLIGHT,
+    settings.REPLIES_IN_FLIGHT_OF_ACCOUNT,
+    refuse=lambda most: refuse("in-flight", (most, 1), retry_after=1),
+)

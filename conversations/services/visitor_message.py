@@ -137,7 +137,7 @@ def send(incoming: Incoming, *, message_id: UUID | None = None) -> Sent:
     messages = (plan.messages_per_minute, MINUTE)
     replies = (plan.ai_replies_per_minute, MINUTE) if waits else None
     try:
-        with limits.places.one(account) if waits else nullcontext():
+        with limits.places.part(account) if waits else nullcontext():
             with limits.taken(
                 ("messages", account, messages), ("replies", account, replies)
             ) as give_back:
@@ -180,7 +180,7 @@ def late_place(incoming: Incoming) -> Iterator[None]:
     stored, so the caller would send the message again with a different id.
     """
     try:
-        with limits.places.one(incoming.account.pk):
+        with limits.places.part(incoming.account.pk):
             yield
     except TooManyRequests as refusal:
         raise Unavailable from refusal

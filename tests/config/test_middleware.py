@@ -52,7 +52,7 @@ def test_the_client_is_the_last_hop_that_is_not_a_trusted_proxy(
     given = {"X-Forwarded-For": forwarded_for, "Forwarded": forwarded}
     headers = {name: value for name, value in given.items() if value is not None}
     request = RequestFactory().get("/", REMOTE_ADDR=peer, headers=headers)
-    assert client_address(request) == found
+    assert client_address(request.META) == found
 
 
 @pytest.mark.parametrize(

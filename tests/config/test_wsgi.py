@@ -78,12 +78,12 @@ from ipaddress import ip_network
 
 from django.conf import settings
 
-from config import bodies
+from config.middleware import client_address, counted_as
 
 settings.TRUSTED_PROXIES = [ip_network("192.0.2.0/24")]
 for peer in ("192.0.2.1", "198.51.100.1", "::ffff:198.51.100.1"):
     given = {"REMOTE_ADDR": peer, "HTTP_X_FORWARDED_FOR": "2001:db8::1:2:3:4"}
-    print(bodies.counted_address(given))
+    print(counted_as(client_address(given)))
 """
 
 

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from config.api.limits import SPARE, OwnCounters, SharedCounters, Window
+from config.api.limits import CHECK, SPARE, OwnCounters, SharedCounters, Window
 from tests.config.imported_settings import bare
 from tests.house.source import ROOT
 from tests.servers.broker import REFUSALS, Broker, Fault
-from tests.servers.processes import wait_until
 
 pytestmark = pytest.mark.proves("Limits")
 
@@ -99,15 +98,6 @@ def test_fifty_clients_in_three_processes_take_exactly_the_allowed_number(
     assert sum(int(process.communicate(timeout=120)[0]) for process in running) == 100
 
 
-def test_a_counter_expires_even_if_it_is_still_in_use(
-    counters: Counters, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("config.api.limits.SPARE", 0)
-    short = [window("short", 1, seconds=1)]
-    assert counters.take(short) == 1
-    wait_until(lambda: counters.take(short) == 1)
-
-
 def test_a_count_that_is_given_back_late_does_not_create_a_counter(counters: Counters) -> None:
     counters.give_back(["late"])
     assert [counters.take([window("late", 1)]) for _ in range(2)] == [1, 0]
@@ -121,15 +111,14 @@ def test_a_counter_in_redis_outlives_its_window_only_shortly(
     assert 600 < broker.client().ttl(key) <= 600 + SPARE
 
 
-def test_counters_in_memory_are_bounded_and_those_that_expire_first_are_dropped(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(OwnCounters, "MOST", 3)
+def test_expired_counters_in_memory_are_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1_000.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
     counters = OwnCounters()
-    for name, seconds in (("long", 600), ("short", 60), ("medium", 300), ("new", 600), ("last", 1)):
-        counters.take([window(name, ANY, seconds=seconds)])
-    assert {"long", "medium", "new"} <= set(counters.values)
-    assert len(counters.ends) == len(counters.values) <= 4
+    counters.take([window("short", ANY, seconds=1), window("long", ANY)])
+    now += OwnCounters.SWEEP + 1
+    counters.take([window("new", ANY)])
+    assert set(counters.values) == {"long", "new"}
 
 
 def test_all_limits_of_a_call_take_one_round_trip(shared: SharedCounters, broker: Broker) -> None:
@@ -166,7 +155,6 @@ def test_the_next_call_is_counted(shared: SharedCounters, broker: Broker, fault:
     assert shared.take([window("before", 1)]) == 1
     fault(broker)
     assert [shared.take([window("after", 1)]) for _ in range(2)] == [1, 0]
-    assert len(shared.idle) == 1
 
 
 @pytest.mark.parametrize("refusal", REFUSALS)
@@ -176,7 +164,7 @@ def test_a_server_that_refuses_writes_refuses_no_call(
     used_up = [window("used up", 1)]
     assert shared.take(used_up) == 1
     with refusal(broker):
-        for call in (lambda: shared.take(used_up), shared.check):
+        for windows in (used_up, [CHECK]):
             with pytest.raises(redis.ResponseError):
-                call()
-    assert shared.check()
+                shared.take(windows)
+    assert shared.take([CHECK]) == 1

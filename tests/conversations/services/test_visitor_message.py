@@ -24,12 +24,12 @@ def received(thread: Thread, content: str = "Hi") -> Incoming:
 
 
 def test_a_reply_in_a_thread_that_was_returned_to_the_ai_takes_a_place(
-    thread: Thread, settings: Any
+    thread: Thread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A message counts toward the account's limit on replies in flight only if it gets a reply."""
-    settings.REPLIES_IN_FLIGHT_OF_ACCOUNT = 1
+    monkeypatch.setattr(limits.places, "share", 1)
     escalation.take_over(thread.pk, agent=UserFactory())
-    with limits.places.one(thread.chatbot.account_id):
+    with limits.places.part(thread.chatbot.account_id):
         assert len(visitor_message.send(received(thread)).messages) == 1
         incoming = received(thread)
         escalation.return_to_ai(thread.pk)
