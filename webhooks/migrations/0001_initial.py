@@ -96,6 +96,7 @@ class Migration(migrations.Migration):
                 ('number', models.PositiveIntegerField()),
                 ('status', models.CharField(choices=[('PENDING', 'Pending'), ('RETRYING', 'Retrying'), ('SUCCESS', 'Success'), ('FAILED', 'Failed')], default='PENDING', max_length=10)),
                 ('interrupted', models.BooleanField(default=False)),
+                ('repeated', models.BooleanField(default=False)),
                 ('by', models.CharField(blank=True, max_length=255)),
                 ('url', models.CharField(blank=True, max_length=2048, verbose_name='URL')),
                 ('signature', models.CharField(blank=True, max_length=100)),

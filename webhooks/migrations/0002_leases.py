@@ -14,4 +14,8 @@ class Migration(migrations.Migration):
             model_name='delivery',
             name='delivery_claimed',
         ),
+        migrations.RemoveField(
+            model_name='attempt',
+            name='repeated',
+        ),
     ]
