@@ -1,4 +1,4 @@
-"""Fixtures for a chatbot's account and API paths, and helpers for members and concurrent calls."""
+"""Fixtures for a chatbot's account and API path, and helpers for members and concurrent calls."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -6,12 +6,19 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from django.db import connections, models
+from django.db import connections
 
 from accounts.models import Account
 from chatbots.models import Chatbot
 from tests.conftest import Api, caller
 from tests.factories.accounts import MembershipFactory
+
+FORM_FIELD = {
+    "display_label": "Company",
+    "field_name": "company_name",
+    "field_type": "text",
+    "required": True,
+}
 
 
 @pytest.fixture
@@ -24,20 +31,9 @@ def here(chatbot: Chatbot) -> str:
     return f"/v1/chatbots/chatbot/{chatbot.pk}"
 
 
-@pytest.fixture
-def here_v0(chatbot: Chatbot) -> str:
-    return f"/v0/chatbots/chatbot/{chatbot.pk}"
-
-
 def member(account: Account, **fields: Any) -> Api:
     """Create a member of an account. Returns an API client with this person's key."""
     return caller(MembershipFactory(account=account, **fields).user)
-
-
-def stored(row: models.Model) -> dict[str, Any]:
-    """Read a row's columns from the database. (Django compares model instances only by id.)"""
-    found: dict[str, Any] = type(row)._default_manager.filter(pk=row.pk).values().get()
-    return found
 
 
 def at_once(calls: list[Callable[[], Any]]) -> list[Any]:

@@ -78,6 +78,18 @@ def check(name: str, found: Any) -> None:
     assert found == recorded[name]
 
 
+@pytest.mark.proves(
+    "Chatbot/record",
+    "Appearance/record",
+    "Appearance and localization/appearance",
+    "Localization text set/record",
+    "Follow-up prompt/record",
+    "Instruction/record",
+    "Persona/record",
+    "Lead settings (one per chatbot)/record",
+    "General settings (one per chatbot)/record",
+    "User-data settings (returned shape)/record",
+)
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 def test_a_response_matches_the_recorded_one(
     api: Api, chatbot: Chatbot, operation: Operation

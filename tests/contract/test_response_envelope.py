@@ -12,10 +12,10 @@ from django.test import Client
 
 from chatbots.models import Chatbot, LeadSettings
 from config.runtime import logs
-from tests.chatbots.conftest import stored
 from tests.conftest import Api
 from tests.contract.operations import OPERATIONS, Operation, call, ids_of
 from tests.factories.chatbots import PersonaFactory
+from tests.fields import stored
 from tests.refusing import refusing
 
 NOT_FOUND = {"success": False, "message": "resource not found"}

@@ -171,9 +171,7 @@ def test_only_changed_texts_are_stored_and_the_others_are_shown_as_shipped(
     assert row.texts == {"retryButton": " Once more "}
 
 
-@pytest.mark.parametrize(
-    "content", ["[]", '"text"', "", '{"a": "\\u0000"}', "[" * 5_000, "9" * 5_000, "{"]
-)
+@pytest.mark.parametrize("content", ["[]", "", '{"a": "\\u0000"}', "[" * 5_000, "{"])
 def test_a_starter_that_the_api_rejects_is_rejected_in_the_admin_too(
     client: Client, chatbot: Chatbot, content: str
 ) -> None:

@@ -84,67 +84,35 @@ def test_a_missing_or_invalid_key_is_named_and_no_request_is_sent(
     assert server.connections == 0
 
 
-@pytest.mark.parametrize(
-    ("behavior", "reason"),
-    [
-        pytest.param(saying(""), "empty reply", id="empty content"),
-        pytest.param(saying(" \n\0"), "empty reply", id="blank content"),
-        pytest.param(saying(None), "empty reply", id="null content"),
-        pytest.param(say.answer(200, b""), "invalid response", id="empty body"),
-        pytest.param(say.answer(200, b"<html>"), "invalid response", id="HTML"),
-        pytest.param(say.answer(200, b"[]"), "invalid response", id="list"),
-        pytest.param(say.answer(200, b"null"), "invalid response", id="null"),
-        pytest.param(say.answer(200, b'{"choices":[]}'), "invalid response", id="no choices"),
-        pytest.param(
-            say.answer(200, b'{"choices":{}}'),
-            "invalid response",
-            id="choices of another type",
-        ),
-        pytest.param(
-            say.answer(200, completion("").replace(b'""', b"[1]")),
-            "invalid response",
-            id="list as content",
-        ),
-        pytest.param(
-            say.answer(200, completion("").replace(b'""', b'"\\ud800"')),
-            "invalid response",
-            id="lone surrogate",
-        ),
-        pytest.param(say.answer(200, b"[" * 500_000), "invalid response", id="deep nesting"),
-        pytest.param(
-            say.answer(200, completion("a" * 2**20)), "response larger than", id="too large"
-        ),
-        pytest.param(say.endless_body(), "response larger than 1,024 KiB", id="endless body"),
-        pytest.param(say.bomb(64), "response larger than 1,024 KiB", id="decompression bomb"),
-        pytest.param(say.bomb(0), "invalid response", id="compressed empty body"),
-        pytest.param(encoded("gzip", b"no gzip"), "broken compression", id="broken compression"),
-        pytest.param(encoded("br", b"?"), "unknown content encoding", id="unknown compression"),
-        pytest.param(say.answer(401, KEY.encode()), "endpoint answered 401", id="key rejected"),
-        pytest.param(say.redirect("/v1/elsewhere", 307), "endpoint answered 307", id="redirect"),
-        pytest.param(say.answer(204), "invalid response", id="no content"),
-        pytest.param(say.hang_up(f"{KEY}\r\n".encode()), "invalid response", id="not HTTP"),
-        pytest.param(
-            say.answer(200, b"data: {}\n\n"), "the model streamed its response", id="streamed"
-        ),
-        pytest.param(
-            saying("<think>Once upon", finish_reason="length"),
-            "empty reply (length)",
-            id="cut off within a thought",
-        ),
-        pytest.param(saying(None, refusal=KEY), "the model refused to answer", id="refusal"),
-        pytest.param(
-            saying("", finish_reason="content_filter"), "content filter", id="content filter"
-        ),
-        pytest.param(
-            saying("", finish_reason=f"because {KEY}"), "empty reply", id="unknown finish reason"
-        ),
-        pytest.param(
-            failing(200, {"code": "model_not_found"}),
-            "endpoint answered 200 (model_not_found)",
-            id="error with status 200",
-        ),
-    ],
-)
+INVALID = [
+    *(b"", b"<html>", b"[]", b"null", b'{"choices":[]}', b'{"choices":{}}', b"[" * 500_000),
+    completion("").replace(b'""', b"[1]"),
+    completion("").replace(b'""', b'"\\ud800"'),  # a lone surrogate
+]
+BAD = [
+    *((saying(content), "empty reply") for content in ("", " \n\0", None)),
+    *((say.answer(200, body), "invalid response") for body in INVALID),
+    *((answer, "invalid response") for answer in (say.answer(204), say.bomb(0))),
+    (say.hang_up(f"{KEY}\r\n".encode()), "invalid response"),  # not HTTP
+    (say.answer(200, completion("a" * 2**20)), "response larger than"),
+    *(
+        (endless, "response larger than 1,024 KiB")
+        for endless in (say.endless_body(), say.bomb(64))
+    ),
+    (encoded("gzip", b"no gzip"), "broken compression"),
+    (encoded("br", b"?"), "unknown content encoding"),
+    (say.answer(401, KEY.encode()), "endpoint answered 401"),
+    (say.redirect("/v1/elsewhere", 307), "endpoint answered 307"),
+    (say.answer(200, b"data: {}\n\n"), "the model streamed its response"),
+    (saying("<think>Once upon", finish_reason="length"), "empty reply (length)"),
+    (saying(None, refusal=KEY), "the model refused to answer"),
+    (saying("", finish_reason="content_filter"), "content filter"),
+    (saying("", finish_reason=f"because {KEY}"), "empty reply"),
+    (failing(200, {"code": "model_not_found"}), "endpoint answered 200 (model_not_found)"),
+]
+
+
+@pytest.mark.parametrize(("behavior", "reason"), BAD)
 def test_every_bad_response_fails_the_reply_with_a_reason(
     server: ModelServer, model: Model, behavior: Behavior, reason: str
 ) -> None:
@@ -156,13 +124,13 @@ def test_every_bad_response_fails_the_reply_with_a_reason(
 @pytest.mark.parametrize(
     "behavior",
     [
-        pytest.param(say.stall(), id="silent"),
-        pytest.param(saying("late", delay=600.0), id="late"),
-        pytest.param(dripping("a long reply that drips", gap=0.2), id="dripping body"),
-        pytest.param(say.drip_headers(), id="dripping headers"),
-        pytest.param(say.drip_interim(), id="dripping interim responses"),
-        pytest.param(say.stall(say.head(200, length=99)), id="silent within the body"),
+        say.stall(),
+        dripping("a long reply that drips", gap=0.2),
+        say.drip_headers(),
+        say.drip_interim(),
+        say.stall(say.head(200, length=99)),
     ],
+    ids=["silent", "dripping body", "dripping headers", "interim responses", "silent in the body"],
 )
 def test_a_slow_model_is_cut_off_at_the_timeout(
     server: ModelServer, model: Model, settings: Any, behavior: Behavior

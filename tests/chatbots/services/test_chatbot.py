@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 
 from accounts.models import Change
 from chatbots.access import ChatbotNotFound
-from chatbots.models import Chatbot, GeneralSettings
+from chatbots.models import Chatbot
 from chatbots.services.chatbot import erase_chatbot, update_chatbot
 from config.runtime.context import Context, acting
 from tests.chatbots.conftest import at_once
@@ -26,26 +26,12 @@ pytestmark = [
 MANY = 12
 
 
-def test_one_of_many_concurrent_creations_with_the_same_name_succeeds(
-    api: Api, chatbot: Chatbot
-) -> None:
-    path = f"/v1/chatbots/account/{chatbot.account_id}/create-chatbot"
-    create = partial(api.post, path, {"name": "same", "description": "x"})
-    answers = at_once([create] * MANY)
-    assert Counter(answer.status_code for answer in answers) == {200: 1, 400: MANY - 1}
-    refused = [answer.json() for answer in answers if answer.status_code == 400]
-    assert all([error["path"] for error in each["errors"]] == [["name"]] for each in refused)
-    assert Chatbot.objects.filter(name="same").count() == 1
-    assert GeneralSettings.objects.count() == Chatbot.objects.count() == 2
-
-
 def test_one_of_many_concurrent_renames_to_the_same_name_succeeds(
     api: Api, chatbot: Chatbot
 ) -> None:
     bots = ChatbotFactory.create_batch(6, account=chatbot.account)
     path = f"/v1/chatbots/account/{chatbot.account_id}/chatbot"
-    rename = [partial(api.patch, f"{path}/{bot.pk}", {"name": "same"}) for bot in bots]
-    answers = at_once(rename)
+    answers = at_once([partial(api.patch, f"{path}/{bot.pk}", {"name": "same"}) for bot in bots])
     assert Counter(answer.status_code for answer in answers) == {200: 1, 400: 5}
     assert Chatbot.objects.filter(name="same").count() == 1
 
@@ -59,9 +45,6 @@ def test_concurrent_creations_stop_at_the_limit_of_the_plan(api: Api, chatbot: C
         [partial(api.post, path, {"name": f"{n}", "description": "x"}) for n in range(MANY)]
     )
     assert Counter(answer.status_code for answer in answers) == {200: 3, 403: MANY - 3}
-    assert {each.json()["code"] for each in answers if each.status_code == 403} == {
-        "CHATBOT_LIMIT_REACHED"
-    }
     assert Chatbot.objects.filter(account=account).count() == 4
 
 
@@ -71,14 +54,6 @@ def test_a_caller_who_has_been_deleted_is_not_reported_as_a_name_that_is_taken(
     with acting(Context(person=uuid4(), via="API key")), pytest.raises(IntegrityError):
         update_chatbot(chatbot.pk, {"name": "new"})
     assert Chatbot.objects.get().name == chatbot.name
-
-
-def test_a_chatbot_erased_between_reading_and_writing_is_not_changed(chatbot: Chatbot) -> None:
-    erase_chatbot(chatbot)
-    for changes in ({"description": "new"}, {}):
-        with pytest.raises(ChatbotNotFound):
-            update_chatbot(chatbot.pk, changes)
-    assert Chatbot.everything.get().description == ""
 
 
 def described(chatbot: Chatbot) -> list[list[str]]:
@@ -102,13 +77,6 @@ def test_each_concurrent_change_records_the_value_that_it_replaced(
     assert Chatbot.objects.get().description == values[-1]
 
 
-def test_a_change_starts_from_the_stored_values(chatbot: Chatbot) -> None:
-    Chatbot.objects.update(name="renamed", description="in between")
-    changed = update_chatbot(chatbot.pk, {"description": "new"})
-    assert (changed.name, changed.description) == ("renamed", "new")
-    assert described(chatbot) == [["in between", "new"]]
-
-
 @pytest.mark.parametrize("within", [nullcontext, transaction.atomic])
 @pytest.mark.parametrize("column", ["name", "description", "is_active"])
 def test_a_change_between_reading_and_writing_is_kept(
@@ -125,17 +93,14 @@ def test_a_change_between_reading_and_writing_is_kept(
     assert described(chatbot) == [[old, "new"]]
 
 
-def test_an_api_caller_can_neither_take_nor_lose_the_name_of_an_erased_chatbot(
+def test_an_erased_chatbot_is_not_changed_and_its_stored_name_is_free_for_others(
     api: Api, chatbot: Chatbot
 ) -> None:
-    here = f"/v1/chatbots/account/{chatbot.account_id}"
-    other, name = ChatbotFactory(account=chatbot.account), f"erased {chatbot.pk}"
-    taken = api.patch(f"{here}/chatbot/{other.pk}", {"name": name})
-    assert taken.status_code == 200
+    other = ChatbotFactory(account=chatbot.account)
+    path = f"/v1/chatbots/account/{chatbot.account_id}/chatbot/{other.pk}"
+    assert api.patch(path, {"name": f"erased {chatbot.pk}"}).status_code == 200
     assert erase_chatbot(chatbot)
-    own = ChatbotFactory(account=chatbot.account, description="", is_active=False)
-    Chatbot.objects.filter(pk=own.pk).update(name=f"erased {own.pk}")
-    own.refresh_from_db()
-    erase_chatbot(own)
-    with pytest.raises(ChatbotNotFound):
-        update_chatbot(own.pk, {"description": "new"})
+    for changes in ({"description": "new"}, {}):
+        with pytest.raises(ChatbotNotFound):
+            update_chatbot(chatbot.pk, changes)
+    assert Chatbot.everything.get(pk=chatbot.pk).description == ""

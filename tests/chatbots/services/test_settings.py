@@ -23,12 +23,13 @@ def nothing_there(chatbot: Chatbot) -> None:
 
 
 def test_concurrent_first_writes_create_one_row_of_each_kind(
-    api: Api, here: str, here_v0: str, chatbot: Chatbot
+    api: Api, here: str, chatbot: Chatbot
 ) -> None:
+    v0 = here.replace("/v1/", "/v0/")
     calls = [
         partial(api.post, f"{here}/lead-settings", {"leadNotification": True}),
-        partial(api.patch, f"{here_v0}/settings/user-data", {"customerNameTake": False}),
-        partial(api.patch, f"{here_v0}/settings/general", {"description": "x"}),
+        partial(api.patch, f"{v0}/settings/user-data", {"customerNameTake": False}),
+        partial(api.patch, f"{v0}/settings/general", {"description": "x"}),
         partial(api.put, f"{here}/settings", {"fallbackMessage": "x", "customerPhoneTake": False}),
         partial(api.put, f"{here}/appearance", {"tooltip": "x"}),
         partial(api.get, f"{here}/appearance"),

@@ -1,17 +1,13 @@
 import uuid
-from typing import Any
 
 import pytest
 
 from accounts.models import Account
-from accounts.permissions import CHATBOT_VIEW, Role
 from chatbots.models import Appearance, Chatbot, GeneralSettings, LeadSettings, Localization
-from tests.chatbots.conftest import member, stored
-from tests.chatbots.shapes import CHATBOT, NEW_CHATBOT, check
-from tests.conftest import Api, caller
-from tests.factories.accounts import AccountFactory, MembershipFactory, PlanFactory
-from tests.factories.chatbots import ChatbotFactory, ChatbotMemberFactory
-from tests.fields import FLAG, check_fields, name, text
+from tests.conftest import Api
+from tests.factories.accounts import AccountFactory, PlanFactory
+from tests.factories.chatbots import ChatbotFactory
+from tests.fields import stored
 
 pytestmark = pytest.mark.proves("Chatbots", "Chatbot")
 
@@ -26,15 +22,11 @@ def one(there: str, chatbot: Chatbot) -> str:
     return f"{there}/chatbot/{chatbot.pk}"
 
 
-# create-chatbot
-
-
 @pytest.mark.proves("Chatbots/create", "Chatbot/record")
 def test_a_chatbot_is_created_with_its_settings(api: Api, account: Account, there: str) -> None:
     answer = api.post(f"{there}/create-chatbot", {"name": " Anna ✓", "description": "helps"})
     assert (answer.status_code, answer.json()["message"]) == (200, "chatbot created")
     record = answer.json()["data"]
-    check(record, NEW_CHATBOT)
     assert record == {
         "chatbotId": record["chatbotId"],
         "accountId": str(account.pk),
@@ -48,56 +40,56 @@ def test_a_chatbot_is_created_with_its_settings(api: Api, account: Account, ther
         assert kind.objects.filter(chatbot=made).count() == 1
     assert Localization.objects.get(chatbot=made).locale_code == "en"
     assert not LeadSettings.objects.filter(chatbot=made).exists()
+    changed = api.patch(f"{there}/chatbot/{made.pk}", {"isActive": False}).json()["data"]
+    assert (changed["createdByUserId"], changed["isActive"]) == (str(account.owner_id), False)
 
 
 @pytest.mark.proves("Bodies/validation")
-@pytest.mark.parametrize(
-    ("body", "errors"),
-    [
+def test_an_invalid_chatbot_is_rejected_and_its_fields_are_named(api: Api, there: str) -> None:
+    bodies: list[tuple[dict[str, object], dict[str, str]]] = [
         ({}, {"name": "Required", "description": "Required"}),
-        ({"name": "a"}, {"description": "Required"}),
-        ({"description": "a"}, {"name": "Required"}),
-        ({"name": "", "description": "a"}, {"name": "Required"}),
-        ({"name": " \n\t", "description": "a"}, {"name": "Required"}),
-        ({"name": "a", "description": " "}, {"description": "Required"}),
-        ({"name": 5, "description": "a"}, {"name": "Expected string"}),
-        ({"name": None, "description": "a"}, {"name": "Expected string"}),
         (
-            {"name": ["a"], "description": True},
-            {"name": "Expected string", "description": "Expected string"},
+            {"name": ["a"], "description": " \n"},
+            {"name": "Expected string", "description": "Required"},
         ),
-        ({"name": "x" * 256, "description": "a"}, {"name": "Must have at most 255 characters"}),
         (
-            {"name": "a", "description": "x" * 51},
-            {"description": "Must have at most 50 characters"},
+            {"name": "x" * 256, "description": "x" * 51},
+            {
+                "name": "Must have at most 255 characters",
+                "description": "Must have at most 50 characters",
+            },
         ),
-    ],
-)
-def test_an_invalid_chatbot_is_rejected_and_its_fields_are_named(
-    api: Api, there: str, body: Any, errors: dict[str, str]
-) -> None:
-    answer = api.post(f"{there}/create-chatbot", body)
-    assert answer.status_code == 400
-    assert answer.json() == {
-        "success": False,
-        "message": "request body is not valid",
-        "code": "REQUEST_VALIDATION_FAILED",
-        "errors": [{"path": [name], "message": text} for name, text in errors.items()],
-    }
-    assert Chatbot.objects.count() == 1
+    ]
+    for body, errors in bodies:
+        answer = api.post(f"{there}/create-chatbot", body)
+        assert answer.status_code == 400
+        assert answer.json() == {
+            "success": False,
+            "message": "request body is not valid",
+            "code": "REQUEST_VALIDATION_FAILED",
+            "errors": [{"path": [name], "message": text} for name, text in errors.items()],
+        }
 
 
 @pytest.mark.proves("Chatbot/name")
 def test_a_name_is_unique_within_its_account_and_case_sensitive(
-    api: Api, there: str, chatbot: Chatbot
+    api: Api, account: Account, there: str, one: str, chatbot: Chatbot
 ) -> None:
     body = {"name": chatbot.name, "description": "b"}
-    answer = api.post(f"{there}/create-chatbot", body)
-    assert (answer.status_code, [e["path"] for e in answer.json()["errors"]]) == (400, [["name"]])
-    other = f"/v1/chatbots/account/{AccountFactory(owner=chatbot.account.owner).pk}"
-    assert api.post(f"{other}/create-chatbot", body).status_code == 200
+    other = ChatbotFactory(account=account)
+    before = stored(other)
+    for answer in (
+        api.post(f"{there}/create-chatbot", body),
+        api.patch(f"{there}/chatbot/{other.pk}", body),
+    ):
+        named = [error["path"] for error in answer.json()["errors"]]
+        assert (answer.status_code, named) == (400, [["name"]])
+    assert stored(other) == before
+    elsewhere = f"/v1/chatbots/account/{AccountFactory(owner=account.owner).pk}"
+    assert api.post(f"{elsewhere}/create-chatbot", body).status_code == 200
     upper = body | {"name": chatbot.name.upper()}
     assert api.post(f"{there}/create-chatbot", upper).status_code == 200
+    assert api.patch(one, {"name": chatbot.name}).status_code == 200
 
 
 @pytest.mark.proves("Codes/CHATBOT_LIMIT_REACHED")
@@ -120,123 +112,11 @@ def test_the_plan_limits_the_number_of_chatbots(
     assert Chatbot.objects.filter(account=account).count() == 2
 
 
-@pytest.mark.parametrize(
-    ("fields", "status"),
-    [
-        ({"role": Role.SUPER_ADMIN}, 200),
-        ({"role": Role.MEMBER}, 403),
-        ({"role": Role.MEMBER, "permissions": [CHATBOT_VIEW]}, 403),
-    ],
-)
-def test_only_owners_and_super_admins_can_create(
-    account: Account, there: str, fields: dict[str, Any], status: int
-) -> None:
-    answer = member(account, **fields).post(
-        f"{there}/create-chatbot", {"name": "a", "description": "b"}
-    )
-    assert answer.status_code == status
-
-
-# Paths that contain an account
-
-
-@pytest.mark.parametrize(
-    ("method", "rest", "body"),
-    [
-        ("POST", "create-chatbot", b"["),
-        ("GET", "all-chatbots", None),
-        ("PATCH", "chatbot/{chatbot}", b"["),
-    ],
-)
-def test_the_account_is_checked_before_the_body(
-    api: Api, stranger: Api, chatbot: Chatbot, method: str, rest: str, body: Any
-) -> None:
-    for account_id in (uuid.uuid4(), "nonsense"):
-        path = f"/v1/chatbots/account/{account_id}/{rest.format(chatbot=chatbot.pk)}"
-        answer = api.call(method, path, body)
-        assert answer.status_code == 404
-        assert answer.json() == {"success": False, "message": "account not found"}
-    path = f"/v1/chatbots/account/{chatbot.account_id}/{rest.format(chatbot=chatbot.pk)}"
-    answer = stranger.call(method, path, body)
-    assert (answer.status_code, answer.json()) == (
-        403,
-        {"success": False, "message": "insufficient permissions"},
-    )
-    assert Api(None).call(method, path, body).status_code == 401
-
-
-# chatbot/{chatbotId}
-
-
-@pytest.mark.proves("Chatbots/update", "States and transitions/Chatbot.isActive")
-def test_only_provided_fields_are_changed(api: Api, one: str, chatbot: Chatbot) -> None:
-    before = stored(chatbot)
-    answer = api.patch(one, {"description": "new"})
-    assert (answer.status_code, answer.json()["message"]) == (200, "success")
-    check(answer.json()["data"], CHATBOT)
-    after = stored(chatbot)
-    changed = {name for name in after if after[name] != before[name]}
-    assert (after["description"], changed) == ("new", {"description", "updated_at"})
-
-
-def test_the_record_shows_what_is_stored(api: Api, one: str, chatbot: Chatbot) -> None:
-    Chatbot.objects.filter(pk=chatbot.pk).update(created_by_user=chatbot.account.owner)
-    record = api.patch(one, {"name": "N", "isActive": False}).json()["data"]
-    row = stored(chatbot)
-    assert record["chatbotId"] == str(row["id"])
-    assert record["createdByUserId"] == str(chatbot.account.owner_id)
-    assert (record["name"], record["isActive"]) == (row["name"], row["is_active"]) == ("N", False)
-    assert record["createdAt"].endswith("Z")
-
-
-def test_a_taken_name_is_rejected_but_the_chatbots_own_name_is_accepted(
-    api: Api, account: Account, one: str, chatbot: Chatbot
-) -> None:
-    ChatbotFactory(account=account, name="taken")
-    answer = api.patch(one, {"name": "taken", "description": "other"})
-    assert (answer.status_code, [e["path"] for e in answer.json()["errors"]]) == (400, [["name"]])
-    assert stored(chatbot)["description"] == chatbot.description
-    assert api.patch(one, {"name": chatbot.name}).status_code == 200
-
-
 def test_a_chatbot_of_another_account_is_a_404_even_for_its_owner(
     api: Api, there: str, account: Account
 ) -> None:
     elsewhere = ChatbotFactory(account=AccountFactory(owner=account.owner))
-    foreign = ChatbotFactory()
-    for key in (elsewhere.pk, foreign.pk, uuid.uuid4(), "nonsense"):
+    for key in (elsewhere.pk, uuid.uuid4()):
         answer = api.patch(f"{there}/chatbot/{key}", {"name": "taken over"})
         assert (answer.status_code, answer.json()["code"]) == (404, "CHATBOT_NOT_FOUND")
     assert not Chatbot.objects.filter(name="taken over").exists()
-
-
-def test_a_foreign_account_is_a_403_even_with_a_chatbot_of_the_callers_own(
-    chatbot: Chatbot, there: str
-) -> None:
-    own = ChatbotFactory()
-    answer = caller(own.account.owner).patch(f"{there}/chatbot/{own.pk}", {"name": "x"})
-    assert answer.status_code == 403
-
-
-def test_a_member_can_change_the_chatbots_that_the_member_was_added_to(
-    account: Account, there: str, one: str, chatbot: Chatbot
-) -> None:
-    membership = MembershipFactory(account=account, permissions=[CHATBOT_VIEW])
-    api = caller(membership.user)
-    answer = api.patch(one, {"description": "x"})
-    assert (answer.status_code, answer.json()["code"]) == (403, "CHATBOT_FETCH_FORBIDDEN")
-    ChatbotMemberFactory(chatbot=chatbot, user=membership.user)
-    assert api.patch(one, {"description": "x"}).status_code == 200
-    assert api.patch(f"{there}/chatbot/{uuid.uuid4()}", {}).status_code == 404
-
-
-@pytest.mark.proves("Chatbot/description")
-def test_every_field_is_checked_and_stored(
-    api: Api, account: Account, there: str, one: str, chatbot: Chatbot
-) -> None:
-    new = {"name": name(255), "description": name(50)}
-    count = Chatbot.objects.filter(account=account).count
-    check_fields(api.post, f"{there}/create-chatbot", new, count)
-    Chatbot.objects.exclude(pk=chatbot.pk).delete()  # because names are unique
-    changed = {"name": name(255), "description": text(100), "isActive": FLAG}
-    check_fields(api.patch, one, changed, lambda: stored(chatbot))

@@ -4,22 +4,21 @@ from typing import Any
 import pytest
 
 from chatbots.models import Chatbot, GeneralSettings, LlmModel
-from tests.chatbots.conftest import stored
-from tests.chatbots.shapes import GENERAL, check, settable
 from tests.conftest import Api
 from tests.factories.chatbots import LlmModelFactory
-from tests.fields import COUNT, FLAG, check_fields, text
+from tests.fields import stored
 
 pytestmark = pytest.mark.proves(
-    "General and user-data settings (v0 paths)", "General settings (one per chatbot)"
+    "General and user-data settings (v0 paths)",
+    "General and user-data settings (v0 paths)/general",
+    "General settings (one per chatbot)",
 )
-INPUTS = settable(GENERAL, without={"llmId", "chatStart"})
-LIMITED = {"limitMessagesPerConversation": True}
+SWITCH, LIMIT = "limitMessagesPerConversation", "maxMessagesPerConversation"
 
 
 @pytest.fixture
-def there(here_v0: str) -> str:
-    return f"{here_v0}/settings/general"
+def there(chatbot: Chatbot) -> str:
+    return f"/v0/chatbots/chatbot/{chatbot.pk}/settings/general"
 
 
 @pytest.fixture
@@ -28,46 +27,8 @@ def row(chatbot: Chatbot) -> GeneralSettings:
 
 
 @pytest.mark.proves("General settings (one per chatbot)/record")
-def test_settings_that_were_never_set_have_their_defaults(
-    api: Api, there: str, row: GeneralSettings, default_model: LlmModel
-) -> None:
-    answer = api.patch(there, {})
-    assert answer.status_code == 200
-    assert answer.json()["message"] == "general settings updated successfully"
-    record = answer.json()["data"]
-    check(record, GENERAL)
-    assert (record["id"], record["chatbotId"]) == (str(row.pk), str(row.chatbot_id))
-    assert record["llmId"] == str(default_model.pk)
-    assert (record["maxMessagesPerConversation"], record["chatStart"]) == (50, "")
-
-
-def test_a_missing_row_is_created_on_demand(api: Api, there: str, row: GeneralSettings) -> None:
-    row.delete()
-    record = api.patch(there, {"description": "new"}).json()["data"]
-    check(record, GENERAL)
-    assert record["description"] == "new"
-    assert GeneralSettings.objects.count() == 1
-
-
-@pytest.mark.parametrize("name", [name for name in INPUTS if name != "maxMessagesPerConversation"])
-def test_only_provided_fields_are_changed(
-    api: Api, there: str, row: GeneralSettings, name: str
-) -> None:
-    before = stored(row)
-    values: dict[type, Any] = {bool: True, int: 7, str: "x"}
-    api.patch(there, {name: values[GENERAL[name]], "llmId": "x", "chatStart": "x"})
-    after = stored(row)
-    changed = {column for column in after if after[column] != before[column]}
-    changed -= {"version"}  # the version counts only changes that affect prompts
-    assert len(changed) == 2
-    assert "updated_at" in changed
-
-
-# llmModelId
-
-
-@pytest.mark.proves("General settings (one per chatbot)/record")
 def test_an_active_model_can_be_chosen(api: Api, there: str, default_model: LlmModel) -> None:
+    assert api.patch(there, {}).json()["data"]["llmId"] == str(default_model.pk)
     chosen = LlmModelFactory()
     for body in ({"llmModelId": str(chosen.pk)}, {}, {"llmModelId": str(chosen.pk).upper()}):
         assert api.patch(there, body).json()["data"]["llmId"] == str(chosen.pk)
@@ -75,7 +36,6 @@ def test_an_active_model_can_be_chosen(api: Api, there: str, default_model: LlmM
     assert api.patch(there, {}).json()["data"]["llmId"] == str(default_model.pk)
 
 
-@pytest.mark.proves("General and user-data settings (v0 paths)/general")
 @pytest.mark.parametrize("value", ["unknown", "inactive", "nonsense", "", 5, None, True, []])
 def test_only_an_active_model_is_accepted(
     api: Api, there: str, row: GeneralSettings, value: Any
@@ -89,60 +49,28 @@ def test_only_an_active_model_is_accepted(
     assert stored(row) == before
 
 
-# maxMessagesPerConversation
-
-
-@pytest.mark.proves("General and user-data settings (v0 paths)/general")
 @pytest.mark.parametrize(
     ("limited", "body", "status"),
     [
-        (False, {"maxMessagesPerConversation": 5}, 400),
-        (False, {"maxMessagesPerConversation": 5, "limitMessagesPerConversation": False}, 400),
-        (False, {"maxMessagesPerConversation": 5, "limitMessagesPerConversation": True}, 200),
-        (True, {"maxMessagesPerConversation": 5}, 200),
-        (True, {"maxMessagesPerConversation": 0}, 200),
-        (True, {"maxMessagesPerConversation": 5, "limitMessagesPerConversation": True}, 200),
-        (True, {"maxMessagesPerConversation": 5, "limitMessagesPerConversation": False}, 400),
+        (False, {LIMIT: 5}, 400),
+        (False, {LIMIT: 5, SWITCH: False}, 400),
+        (False, {LIMIT: 5, SWITCH: True}, 200),
+        (True, {LIMIT: 5}, 200),
+        (True, {LIMIT: 5, SWITCH: True}, 200),
+        (True, {LIMIT: 5, SWITCH: False}, 400),
     ],
 )
 def test_the_message_limit_can_be_set_only_while_it_is_enabled(
-    api: Api,
-    there: str,
-    row: GeneralSettings,
-    limited: bool,
-    body: dict[str, Any],
-    status: int,
+    api: Api, there: str, row: GeneralSettings, limited: bool, body: dict[str, Any], status: int
 ) -> None:
-    GeneralSettings.objects.filter(pk=row.pk).update(limit_messages_per_conversation=limited)
+    GeneralSettings.objects.update(limit_messages_per_conversation=limited)
     before = stored(row)
     answer = api.patch(there, {"description": "other"} | body)
     assert answer.status_code == status
     if status == 200:
         assert {name: answer.json()["data"][name] for name in body} == body
+        kept = api.patch(there, {SWITCH: False}).json()["data"]
+        assert kept[LIMIT] == 5, "the limit is kept while it is disabled"
     else:
-        errors = answer.json()["errors"]
-        assert [error["path"] for error in errors] == [["maxMessagesPerConversation"]]
+        assert [error["path"] for error in answer.json()["errors"]] == [[LIMIT]]
         assert stored(row) == before
-
-
-def test_the_message_limit_is_kept_while_it_is_disabled(api: Api, there: str) -> None:
-    api.patch(there, LIMITED | {"maxMessagesPerConversation": 7})
-    record = api.patch(there, {"limitMessagesPerConversation": False}).json()["data"]
-    assert record["maxMessagesPerConversation"] == 7
-
-
-FIELDS = {
-    **{field: FLAG for field in INPUTS if GENERAL[field] is bool},
-    **{field: COUNT for field in INPUTS if GENERAL[field] is int},
-    "description": text(65_535),
-    "fallbackMessage": text(65_535),
-}
-SWITCH = "limitMessagesPerConversation"
-
-
-@pytest.mark.proves("General and user-data settings (v0 paths)/general")
-def test_every_field_is_checked_and_stored(api: Api, there: str, row: GeneralSettings) -> None:
-    assert sorted(FIELDS) == sorted(INPUTS)
-    others = {field: kind for field, kind in FIELDS.items() if field != SWITCH}
-    check_fields(api.patch, there, others, lambda: stored(row), base=LIMITED)
-    check_fields(api.patch, there, {SWITCH: FLAG}, lambda: stored(row))
