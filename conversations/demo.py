@@ -6,6 +6,7 @@ password.
 
 import secrets
 from itertools import cycle, islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -47,53 +48,7 @@ TABLE_TALK = (
     (MessageType.USER_MESSAGE, "Nine, please. Is there anything vegan?"),
     (MessageType.AI_MESSAGE, "Yes, five dishes. They are marked on the menu."),
 )
-SHOP_FACTS = """\
-We sell cookware, tableware and kitchen tools, and have done so since 1987.
-We are open Monday to Friday from 9:00 to 18:00 and on Saturdays from 10:00 to 16:00.
-We are closed on Sundays and public holidays.
-Our address is 12 Harbor Street, Springfield, five minutes from the central station.
-We deliver from Monday to Saturday, and orders placed by noon leave the same day.
-Delivery takes one to two days within the country and three to five days abroad.
-Delivery costs 4.90 euros and is free for orders above 40 euros.
-You can track your order with the link that we send when the order leaves.
-We can cancel an order, or change its delivery address, until the parcel is packed.
-You can return anything within 30 days, and returns are free of charge.
-We send the refund within five working days of receiving your return.
-You can pay by card, with PayPal, by invoice, or in cash at the shop.
-Everything comes with a two-year warranty.
-Gift cards are available for any amount from 10 euros.
-There is a parking lot behind the shop, and parking is free for the first hour.
-You can call us at 555 0100 or write to hello@shop.example.
-"""
-HELP_DESK_FACTS = """\
-Our support team is open Monday to Friday from 8:00 to 20:00 and on Saturdays from 9:00 to 13:00.
-We are closed on Sundays; messages sent then are answered on Monday morning.
-Our address is 12 Harbor Street, Springfield.
-You can call us at 555 0101 or write to help@desk.example, and we reply within one working day.
-To reset your password, click "Forgot password" when signing in; we send a link valid for an hour.
-You can change your email address and your name on the "My account" page.
-You can delete your account on the "My account" page, and we erase your data within 30 days.
-Invoices are on the "Billing" page, and you can pay by card or by bank transfer.
-The subscription costs 9 euros a month, and you can cancel it at the end of any month.
-You can return a device within 30 days, and we deliver a replacement within two days.
-"""
-TABLE_FACTS = """\
-We are open Tuesday to Sunday, for lunch from 12:00 to 14:30 and for dinner from 18:00 to 23:00.
-We are closed on Mondays, and the kitchen takes its last orders at 22:00.
-Our address is 3 Market Square, Springfield, opposite the town hall.
-You can reserve a table for up to ten people here or at 555 0102, up to 60 days ahead.
-We hold a reserved table for 15 minutes, and you can cancel up to two hours beforehand.
-Our menu has eight vegetarian and five vegan dishes, all clearly marked.
-Every dish can be made without gluten or nuts: tell us about allergies when you order.
-Main courses cost between 14 and 26 euros, and the lunch menu costs 12.50 euros.
-You can pay by card or in cash.
-We deliver within five kilometers from 18:00 to 21:30, and delivery costs 3 euros.
-You can order takeout until 21:30, and it is ready in 20 minutes.
-You can call us at 555 0102 or write to hello@table.example.
-There is a parking garage under Market Square, and parking costs 2 euros an hour.
-Children are welcome: we have highchairs and a children's menu.
-Dogs are welcome on the terrace.
-"""
+FACTS = Path(__file__).parent / "demo_facts"
 Record = dict[str, Any]
 
 
@@ -104,6 +59,11 @@ class Talk(NamedTuple):
     name: str
     messages: int
     words: tuple[tuple[MessageType, str], ...] = SHOP_TALK
+
+
+def facts_of(name: str) -> str:
+    """Return the facts that a demo bot answers from."""
+    return (FACTS / f"{name}.txt").read_text()
 
 
 def active_user(email: str, *, name: str) -> User:
@@ -134,9 +94,9 @@ def account_of(name: str, plan: str, owner_email: str, owner_name: str) -> Accou
     return found or Account.objects.create(name=name, owner=owner, plan=Plan.objects.get(name=plan))
 
 
-def furnish(chatbot: Chatbot, facts: str) -> None:
+def furnish(chatbot: Chatbot, description: str) -> None:
     """Give a new bot facts, instructions, a persona, follow-up prompts and a German text set."""
-    general_settings.change(chatbot.pk, {"description": facts})
+    general_settings.change(chatbot.pk, {"description": description})
     Instruction.objects.create(
         chatbot=chatbot,
         title="Support",
@@ -276,14 +236,14 @@ def scale_account() -> Record:
         account,
         "Help desk",
         "Helps with accounts",
-        HELP_DESK_FACTS,
+        facts_of("help_desk"),
         Talk("visitor-ben", "Ben C.", 45),
     )
     shop = bot_of(
         account,
         "Shop",
         "Answers questions about orders",
-        SHOP_FACTS,
+        facts_of("shop"),
         Talk("visitor-anna", "Anna B.", 45),
     )
     ChatbotMember.objects.get_or_create(chatbot=shop, user=people[2], defaults={"role": "AGENT"})
@@ -297,7 +257,7 @@ def starter_account() -> Record:
         account,
         "Concierge",
         "Books tables",
-        TABLE_FACTS,
+        facts_of("table"),
         Talk("visitor-cleo", "Cleo D.", 6, TABLE_TALK),
     )
     return account_record(account, [account.owner], [bot])

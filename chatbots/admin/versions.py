@@ -1,8 +1,8 @@
 """The versions of an instruction or persona: who saved them, when, and how any two differ."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import SequenceMatcher
+from difflib import unified_diff
+from itertools import islice
 from typing import Any
 
 from django.contrib import messages
@@ -28,6 +28,7 @@ TOO_LONG = (
 )
 COMPARED = 2_000  # maximum number of lines per text; comparing more takes too long
 AROUND = 3  # unchanged lines shown on either side of a change
+KINDS = {" ": "same", "-": "removed", "+": "added"}
 Line = tuple[str, str]  # the kind ("added", "removed", "same" or "gap") and the text
 
 
@@ -50,20 +51,9 @@ def compare(old: str, new: str) -> list[Line]:
     before, after = old.split("\n"), new.split("\n")
     if max(len(before), len(after)) > COMPARED:
         return [*(("removed", line) for line in before), *(("added", line) for line in after)]
-    matcher = SequenceMatcher(None, before, after)
-    return list(_lines(before, after, matcher))
-
-
-def _lines(before: list[str], after: list[str], matcher: "SequenceMatcher[str]") -> Iterator[Line]:
-    for number, group in enumerate(matcher.get_grouped_opcodes(AROUND)):
-        if number:
-            yield "gap", "…"
-        for kind, first, last, start, end in group:
-            if kind == "equal":
-                yield from (("same", line) for line in before[first:last])
-                continue
-            yield from (("removed", line) for line in before[first:last])
-            yield from (("added", line) for line in after[start:end])
+    diff = unified_diff(before, after, n=AROUND, lineterm="")
+    lines = islice(diff, 3, None)  # skips the names of the files and the first position
+    return [("gap", "…") if line[0] == "@" else (KINDS[line[0]], line[1:]) for line in lines]
 
 
 def differences(row: Any, old: Version, new: Version) -> list[Difference]:

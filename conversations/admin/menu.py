@@ -3,6 +3,7 @@
 Each count is capped, limited to the rows that the user may see, and read from an index.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,11 +71,6 @@ MENU = {
 }
 
 
-def favicon(request: HttpRequest) -> str:
-    """Return the favicon's URL."""
-    return static("pages/favicon.svg")
-
-
 def exposure(request: HttpRequest) -> list[str] | None:
     """Return a banner if sending is off or a demo is open to the network, otherwise None."""
     words = {"Sending is off": not settings.SENDING, "Demo, open to the network": settings.EXPOSED}
@@ -82,24 +78,15 @@ def exposure(request: HttpRequest) -> list[str] | None:
     return ["; ".join(shown), "danger"] if shown else None
 
 
-def stylesheet(request: HttpRequest) -> str:
-    """Return the URL of this project's own stylesheet."""
-    return static("pages/admin.css")
+def served(name: str) -> Callable[[HttpRequest], str]:
+    """Return a function that returns a static file's URL, as the admin's theme requires."""
+    return lambda request: static(f"pages/{name}")
 
 
-def times_script(request: HttpRequest) -> str:
-    """Return the URL of the script that shows times in the browser's time zone."""
-    return static("pages/times.js")
-
-
-def keyboard_script(request: HttpRequest) -> str:
-    """Return the URL of the script that makes every control reachable with Tab."""
-    return static("pages/keyboard.js")
-
-
-def forms_script(request: HttpRequest) -> str:
-    """Return the URL of the script that preserves the input of forms that could not be saved."""
-    return static("pages/forms.js")
+favicon, stylesheet = served("favicon.svg"), served("admin.css")
+times_script = served("times.js")  # shows times in the browser's time zone
+keyboard_script = served("keyboard.js")  # makes every control reachable with Tab
+forms_script = served("forms.js")  # preserves the input of forms that could not be saved
 
 
 def may_view(request: HttpRequest, model: str) -> bool:

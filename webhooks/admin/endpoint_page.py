@@ -23,7 +23,6 @@ from webhooks.admin.advice import advice, say_begun
 from webhooks.admin.delivery_page import result_of
 from webhooks.admin.endpoint_forms import EndpointForm, NewEndpointForm, SecretForm
 from webhooks.admin.health import LOOKED_AT, UNREADABLE, response_times, state_of, waiting
-from webhooks.admin.hours import Bars, Hour
 from webhooks.models import Delivery, Endpoint
 from webhooks.payloads import Event
 from webhooks.services import endpoint as service
@@ -227,18 +226,18 @@ class EndpointPageAdmin(ScopedAdmin):
 
     def health(self, endpoint: Endpoint) -> dict[str, Any]:
         """Return the statistics for the last 24 hours, and the number of waiting deliveries."""
-        hours = self.hours(endpoint.chatbot_id)
+        chart = self.chart(endpoint.chatbot_id)
         return {
-            "ok": sum(hour.ok for hour in hours),
-            "failed": sum(hour.failed for hour in hours),
+            "ok": chart.figures.total["success"],
+            "failed": chart.figures.total["failed"],
             "waiting": waiting(endpoint),
             "times": response_times(endpoint),
             "looked_at": LOOKED_AT,
-            "bars": Bars(hours),
+            "chart": chart,
         }
 
-    def hours(self, chatbot_id: UUID) -> list[Hour]:
-        """Count a chatbot's deliveries in each of the last 24 hours, oldest first.
+    def chart(self, chatbot_id: UUID) -> Any:
+        """Chart a chatbot's deliveries in each of the last 24 hours.
 
         The subclass in `conversations.admin` implements this.
         """

@@ -29,8 +29,7 @@ class Batch(Generic[Item, Answer]):
     thread has its own database connection, which it closes when no items are waiting.
 
     The thread waits up to `patience` seconds for more items, because writing many items costs
-    little more than writing one. If the thread cannot be started, the submitting thread writes the
-    item itself.
+    little more than writing one.
     """
 
     def __init__(
@@ -44,23 +43,13 @@ class Batch(Generic[Item, Answer]):
     def __call__(self, item: Item) -> Answer:
         """Queue an item and wait until it is written. Returns its answer, or raises its error."""
         answer: Future[Answer] = Future()
-        if self._ensure_thread():
-            self.waiting.put((item, answer))
-        else:
-            self._write([(item, answer)])
-        return answer.result()
-
-    def _ensure_thread(self) -> bool:
-        """Start the thread unless it is running. Returns False if it cannot be started now."""
         with self.start:
             if self.thread is None:
                 thread = threading.Thread(target=self._run, name="batch", daemon=True)
-                try:
-                    thread.start()
-                except RuntimeError:
-                    return False
+                thread.start()
                 self.thread = thread
-        return True
+        self.waiting.put((item, answer))
+        return answer.result()
 
     def _run(self) -> None:
         together = 0
