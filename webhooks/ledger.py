@@ -17,16 +17,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import BigIntegerField, Count, F, Max, Min, Q, QuerySet, Sum, Value
-from django.db.models.expressions import Combinable, CombinedExpression
-from django.db.models.functions import Cast
+from django.db.models import Count, F, Max, Min, Q, QuerySet
 
 from webhooks.engine.queue import keep_to_indexes
-from webhooks.models import Attempt, Delivery
+from webhooks.models import Delivery
 from webhooks.models.delivery import State
 
 FIRST = UUID(int=0)
@@ -108,95 +107,59 @@ NEVER_SENT = Q(state__in=[State.PENDING, State.RETRYING], due_at=None)
 SENT_AGAIN = Q(state=State.SUCCESS, due_at__isnull=False)
 CLAIMED = Q(claim__isnull=False) & (Q(due_at=None) | Q(claimed_until=None))
 MISTIMED = NEVER_SENT | SENT_AGAIN | CLAIMED
-# Individual attempts that contradict the columns of their delivery
-ODD = Q(attempts__finished_at=None, attempts__isnull=False, claim=None) | COUNTED & (
-    Q(attempts__number=F("attempts_count")) & ~Q(attempts__status=F("state"))
-    | ~Q(attempts__number=F("attempts_count")) & Q(attempts__status=State.SUCCESS)
-    | Q(attempts__number__gt=F("attempts_count"))
-    | Q(attempts__status=State.SUCCESS, attempts__response_code=None)
-    | Q(attempts__status=State.SUCCESS, attempts__response_code__lt=200)
-    | Q(attempts__status=State.SUCCESS, attempts__response_code__gt=299)
+# What each rule on a delivery's attempts finds, in terms of the counts of `_with_attempts`
+COMPLETE = Q(counted=F("attempts_count"))
+MISSING = Q(counted__lt=F("attempts_count"))
+UNEVEN = ~Q(first=1) | ~Q(last=F("counted")) | ~Q(numbers=F("counted"))
+MISNUMBERED = Q(counted__gt=F("attempts_count")) | COMPLETE & Q(counted__gt=0) & UNEVEN
+NOT_ACCEPTED = COMPLETE & Q(state=State.SUCCESS, accepted=0)
+CONTRADICTED = (
+    COMPLETE
+    & ~Q(state=State.SUCCESS, accepted=0)
+    & (
+        Q(counted=0) & ~Q(state=State.PENDING)
+        | Q(counted__gt=0, last=F("counted"), agreeing=0)
+        | Q(before_last__gt=0)
+    )
 )
-# Deliveries with more attempts than this are always checked in full, because larger powers of two
-# might not fit into 64 bits
-MANY = 50
+NEVER_ENDED = Q(claim=None, open__gt=0)
 
 
-def _with_attempts(span: Span, **aggregates: Any) -> "QuerySet[Any, Any]":
-    """Select the deliveries of a span, and annotate each with its number of counted attempts."""
-    counted = Count("attempts", filter=COUNTED)
-    rows = Delivery.objects.filter(span.holds("pk")).order_by().values("pk")
-    return rows.annotate(counted=counted, **aggregates)
-
-
-def _attempts_missing(span: Span) -> "QuerySet[Any, Any]":
-    return _with_attempts(span).filter(counted__lt=F("attempts_count"))
-
-
-def _attempts_misnumbered(span: Span) -> "QuerySet[Any, Any]":
-    rows = _with_attempts(
-        span,
-        first=Min("attempts__number", filter=COUNTED),
-        last=Max("attempts__number", filter=COUNTED),
-        numbers=Count("attempts__number", filter=COUNTED, distinct=True),
+def _with_attempts(span: Span, gaps: Q) -> "QuerySet[Any, Any]":
+    """Select the deliveries of a span that have a gap, by counts of their attempts."""
+    success = Q(attempts__status=State.SUCCESS)
+    counts = (
+        Delivery.objects.filter(span.holds("pk"))
+        .order_by()
+        .values("pk")
+        .annotate(
+            counted=Count("attempts", filter=COUNTED),
+            first=Min("attempts__number", filter=COUNTED),
+            last=Max("attempts__number", filter=COUNTED),
+            numbers=Count("attempts__number", filter=COUNTED, distinct=True),
+            accepted=Count("attempts", filter=ACCEPTED),
+            agreeing=Count("attempts", filter=LAST & Q(attempts__status=F("state"))),
+            before_last=Count(
+                "attempts", filter=COUNTED & success & Q(attempts__number__lt=F("attempts_count"))
+            ),
+            open=Count("attempts", filter=Q(attempts__finished_at=None)),
+        )
     )
-    uneven = ~Q(first=1) | ~Q(last=F("counted")) | ~Q(numbers=F("counted"))
-    more = Q(counted__gt=F("attempts_count"))
-    return rows.filter(more | Q(counted=F("attempts_count"), counted__gt=0) & uneven)
-
-
-def _success_not_accepted(span: Span) -> "QuerySet[Any, Any]":
-    rows = _with_attempts(span, accepted=Count("attempts", filter=ACCEPTED))
-    return rows.filter(state=State.SUCCESS, counted=F("attempts_count"), accepted=0)
-
-
-def _state_contradicts_attempts(span: Span) -> "QuerySet[Any, Any]":
-    rows = _with_attempts(
-        span,
-        agreeing=Count("attempts", filter=LAST & Q(attempts__status=F("state"))),
-        before_last=Count(
-            "attempts",
-            filter=COUNTED
-            & Q(attempts__status=State.SUCCESS, attempts__number__lt=F("attempts_count")),
-        ),
-        last=Max("attempts__number", filter=COUNTED),
-        accepted=Count("attempts", filter=ACCEPTED),
-    )
-    rows = rows.filter(counted=F("attempts_count")).exclude(state=State.SUCCESS, accepted=0)
-    never = Q(counted=0) & ~Q(state=State.PENDING)
-    return rows.filter(
-        never | Q(counted__gt=0, last=F("counted"), agreeing=0) | Q(before_last__gt=0)
-    )
-
-
-def _schedule_contradicts_state(span: Span) -> "QuerySet[Any, Any]":
-    return Delivery.objects.filter(span.holds("pk"), MISTIMED).values("pk")
-
-
-def _attempt_never_ended(span: Span) -> "QuerySet[Any, Any]":
-    rows = Attempt.objects.filter(span.holds("delivery"), finished_at=None, delivery__claim=None)
-    return rows.order_by().values("delivery").distinct()
+    return counts.filter(gaps).values("pk")
 
 
 def _suspicious(span: Span) -> "QuerySet[Any, Any]":
-    """Find, with a single statement, all deliveries that may break a rule.
-
-    If a delivery's n attempts are numbered from 1 to n, the sum of 2 ** number is 2 ** (n + 1) - 2,
-    and no other n numbers have this sum. More than n numbers can have the same sum, so the number
-    of attempts is checked as well.
-    """
-    numbers = Sum(_power_of_two(F("attempts__number")), filter=COUNTED, default=0)
-    rows = _with_attempts(span, numbers=numbers, odd=Count("attempts", filter=ODD))
-    expected = _power_of_two(F("attempts_count") + 1) - 2
-    untried = Q(attempts_count=0) & ~Q(state=State.PENDING)
-    many = Q(attempts_count__gt=MANY)
-    miscounted = ~Q(counted=F("attempts_count"), numbers=expected)
-    return rows.filter(miscounted | Q(odd__gt=0) | untried | many | MISTIMED)
+    """Find, with a single statement, all deliveries that break a rule."""
+    of_attempts = MISSING | MISNUMBERED | NOT_ACCEPTED | CONTRADICTED | NEVER_ENDED
+    return _with_attempts(span, of_attempts | MISTIMED)
 
 
-def _power_of_two(exponent: Combinable) -> CombinedExpression:
-    # The stubs allow only an int as the exponent.
-    return Cast(Value(1), BigIntegerField()).bitleftshift(exponent)  # type: ignore[arg-type]
+def _mistimed(span: Span) -> "QuerySet[Any, Any]":
+    return Delivery.objects.filter(span.holds("pk"), MISTIMED).values("pk")
+
+
+def _of_attempts(gaps: Q) -> "Callable[[Span], QuerySet[Any, Any]]":
+    return partial(_with_attempts, gaps=gaps)
 
 
 TABLES = (
@@ -207,33 +170,33 @@ TABLES = (
             Rule(
                 "attempts_missing",
                 "a delivery has fewer attempts than its count says",
-                _attempts_missing,
+                _of_attempts(MISSING),
             ),
             Rule(
                 "attempts_misnumbered",
                 "a delivery's attempts are not numbered from 1 to their count",
-                _attempts_misnumbered,
+                _of_attempts(MISNUMBERED),
             ),
             Rule(
                 "success_not_accepted",
                 "a SUCCESS delivery has no attempt with a 2xx response",
-                _success_not_accepted,
+                _of_attempts(NOT_ACCEPTED),
             ),
             Rule(
                 "state_contradicts_attempts",
                 "a delivery's state contradicts its last attempt, or an attempt followed a SUCCESS",
-                _state_contradicts_attempts,
+                _of_attempts(CONTRADICTED),
             ),
             Rule(
                 "schedule_contradicts_state",
                 "a delivery that must still be sent has no due time, a SUCCESS delivery has one, "
                 "or a claim never expires",
-                _schedule_contradicts_state,
+                _mistimed,
             ),
             Rule(
                 "attempt_never_ended",
                 "an attempt is in flight although no worker has claimed its delivery",
-                _attempt_never_ended,
+                _of_attempts(NEVER_ENDED),
             ),
         ),
         screen=_suspicious,
