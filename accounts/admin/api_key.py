@@ -10,7 +10,7 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, reverse
+from django.urls import URLPattern
 from unfold.decorators import display
 
 from accounts.admin.api_key_forms import IssueForm, RotateForm
@@ -133,7 +133,7 @@ class ApiKeyAdmin(ScopedAdmin):
             objects=[key.described() for key in keys],
             consequence=REVOKED,
             button="Revoke",
-            back=reverse("admin:accounts_apikey_changelist"),
+            back=self.url_of("changelist"),
             fields=[("action", "revoke_selected"), ("confirmed", "1"), *chosen],
         )
 
@@ -169,14 +169,14 @@ class ApiKeyAdmin(ScopedAdmin):
         text = api_key.collect(key)
         if text is None:
             messages.error(request, f"{key.prefix} has already been collected or revoked")
-            return HttpResponseRedirect(reverse("admin:accounts_apikey_change", args=[key.pk]))
+            return HttpResponseRedirect(self.url_of("change", key))
         self.log_change(request, key, "Collected.")
         return self.show(request, key, text)
 
     @with_row("revoke")
     def revoke_view(self, request: HttpRequest, key: ApiKey) -> HttpResponse:
         """Ask for confirmation, then revoke the key and return to its page."""
-        back = reverse("admin:accounts_apikey_change", args=[key.pk])
+        back = self.url_of("change", key)
         if request.method == "POST":
             if self.revoke(request, key):
                 messages.success(request, f"{key.prefix} is revoked")
@@ -217,7 +217,7 @@ class ApiKeyAdmin(ScopedAdmin):
                 return self.show(request, new, text)
         if not ApiKey.objects.replaceable().filter(pk=key.pk).exists():
             messages.error(request, NOT_ROTATABLE.format(key.prefix))
-            return HttpResponseRedirect(reverse("admin:accounts_apikey_change", args=[key.pk]))
+            return HttpResponseRedirect(self.url_of("change", key))
         return page(
             self,
             request,
@@ -225,7 +225,7 @@ class ApiKeyAdmin(ScopedAdmin):
             title="Rotate this API key",
             form=form,
             button="Rotate",
-            back=reverse("admin:accounts_apikey_change", args=[key.pk]),
+            back=self.url_of("change", key),
             intro=f"{key.described()}. A new key with the same owner, account, label and expiry "
             "takes its place and is shown once.",
         )
@@ -241,7 +241,7 @@ class ApiKeyAdmin(ScopedAdmin):
         if request.method == "POST" and form.is_valid():
             with first_time(request) as first:
                 if not first:
-                    return HttpResponseRedirect(reverse("admin:accounts_apikey_changelist"))
+                    return HttpResponseRedirect(self.url_of("changelist"))
                 return self.issue(request, form.cleaned_data)
         return page(
             self,
@@ -264,7 +264,7 @@ class ApiKeyAdmin(ScopedAdmin):
         key = api_key.offer(owner, **given)
         self.log_addition(request, key, f"Issued for {owner.email}.")
         messages.success(request, f"{key.prefix} is waiting for {owner.email} to collect it")
-        return HttpResponseRedirect(reverse("admin:accounts_apikey_change", args=[key.pk]))
+        return HttpResponseRedirect(self.url_of("change", key))
 
     def show(self, request: HttpRequest, key: ApiKey, text: str) -> HttpResponse:
         """Show the text of a new key. It cannot be shown again."""
@@ -275,5 +275,5 @@ class ApiKeyAdmin(ScopedAdmin):
             name="API key",
             secret=text,
             warning=KEY_WARNING,
-            back=reverse("admin:accounts_apikey_change", args=[key.pk]),
+            back=self.url_of("change", key),
         )

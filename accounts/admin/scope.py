@@ -28,6 +28,7 @@ from django.db.models import (
 )
 from django.forms import ModelChoiceField, ModelMultipleChoiceField
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
@@ -213,6 +214,11 @@ class ScopedAdmin(ScopedChoices, ModelAdmin):
     def choice_order(self) -> tuple[str, ...]:
         """Return the order in which forms offer the rows."""
         return self.offered_by or self.key
+
+    def url_of(self, kind: str, row: Model | None = None) -> str:
+        """Return the path of one of the model's pages. The pages of a row need the row."""
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{kind}"
+        return reverse(name, args=[row.pk] if row else [])
 
     def may_choose(self, request: HttpRequest) -> bool:
         """Return whether the person may search for one of these rows in a form field."""

@@ -9,7 +9,6 @@ from django.contrib.admin.models import LogEntry
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
@@ -150,9 +149,7 @@ class ChatbotAdmin(Erasing, TrialAdmin, WhyAdmin):
                 show_faults(form, error)
             else:
                 self.log_addition(request, chatbot, [{"added": {}}])
-                return HttpResponseRedirect(
-                    reverse("admin:chatbots_chatbot_change", args=[chatbot.pk])
-                )
+                return HttpResponseRedirect(self.url_of("change", chatbot))
         return page(
             self,
             request,

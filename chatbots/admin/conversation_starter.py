@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.template.defaultfilters import truncatechars
 
 from accounts.admin.json_field import validated
-from chatbots.admin.scope import ChatbotFilter, ChatbotRows
+from chatbots.admin.scope import ChatbotFilter, OwnedByChatbot
 from chatbots.models import ConversationStarter
 from config.admin.conflict import ConflictForm
 from config.admin.dates import at
@@ -48,7 +48,7 @@ class StarterForm(ConflictForm):
 
 
 @admin.register(ConversationStarter)
-class ConversationStarterAdmin(Beginning, ChatbotRows):
+class ConversationStarterAdmin(Beginning, OwnedByChatbot):
     """The pages for starters, linked from the chatbot's page."""
 
     form = StarterForm
@@ -57,7 +57,3 @@ class ConversationStarterAdmin(Beginning, ChatbotRows):
     list_select_related = ("chatbot",)
     list_filter = (ChatbotFilter,)
     empty_text = "There are no conversation starters yet. Open a chatbot and add one."
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Forbid moving a starter to another chatbot."""
-        return ("chatbot",) if obj else ()

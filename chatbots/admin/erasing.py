@@ -9,7 +9,6 @@ from django.contrib.admin.models import DELETION, LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 
 from accounts.admin.scope import ScopedAdmin, accounts_for, person, with_row
 from accounts.permissions import Action
@@ -108,7 +107,7 @@ class Erasing(ScopedAdmin):
             consequences=self.consequences,
             asks_for_name=self.asks_for_name,
             wrong=wrong,
-            back=reverse(self.url_of("change"), args=[row.pk]),
+            back=self.url_of("change", row),
         )
 
     def delete_now(self, request: HttpRequest, row: Any) -> HttpResponse:
@@ -125,8 +124,4 @@ class Erasing(ScopedAdmin):
         )
         self.erase(row, entry)
         messages.success(request, f"The {self.opts.verbose_name} was deleted")
-        return HttpResponseRedirect(reverse(self.url_of("changelist")))
-
-    def url_of(self, kind: str) -> str:
-        """Return the route name of one of the model's pages."""
-        return f"admin:{self.opts.app_label}_{self.opts.model_name}_{kind}"
+        return HttpResponseRedirect(self.url_of("changelist"))

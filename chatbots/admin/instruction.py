@@ -1,17 +1,13 @@
 """The admin for instructions. At most one instruction per chatbot is active."""
 
-from typing import Any
-
 from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, reverse
+from django.urls import URLPattern
 
 from accounts.admin.scope import with_row
-from chatbots.admin.scope import ChatbotFilter
 from chatbots.admin.versions import VersionedAdmin
 from chatbots.models import Instruction
 from chatbots.services.instruction import activate
-from config.admin.dates import at
 from config.admin.page import row_routes
 from config.admin.post_only import post_only
 
@@ -20,16 +16,7 @@ from config.admin.post_only import post_only
 class InstructionAdmin(VersionedAdmin):
     """The pages for instructions, linked from the chatbot's page."""
 
-    list_display = (
-        "title",
-        "chatbot",
-        "is_active",
-        "creativity_level",
-        at("updated_at", "changed"),
-    )
     large = ("instruction",)
-    list_select_related = ("chatbot",)
-    list_filter = (ChatbotFilter, "is_active")
     fields = (
         "chatbot",
         "title",
@@ -38,16 +25,9 @@ class InstructionAdmin(VersionedAdmin):
         "deletable",
         "is_active",
     )
+    readonly_fields = ("is_active",)  # the button activates an instruction
     change_form_outer_before_template = "admin/chatbots/instruction_buttons.html"
     empty_text = "There are no instructions yet. Open a chatbot and add one."
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Instruction | None = None) -> Any:
-        """Leave activation to the button, and forbid moving an instruction to another chatbot."""
-        return ("chatbot", "is_active") if obj else ("is_active",)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Instruction | None = None) -> bool:
-        """Allow an instruction to be deleted only if it is marked as deletable."""
-        return bool(super().has_delete_permission(request, obj)) and (obj is None or obj.deletable)
 
     def get_urls(self) -> list[URLPattern]:
         """Add the route for the button on an instruction's page."""
@@ -60,6 +40,4 @@ class InstructionAdmin(VersionedAdmin):
         activate(instruction.chatbot_id, instruction.pk)
         self.log_change(request, instruction, "Activated.")
         messages.success(request, f"{instruction} is now active")
-        return HttpResponseRedirect(
-            reverse("admin:chatbots_instruction_change", args=[instruction.pk])
-        )
+        return HttpResponseRedirect(self.url_of("change", instruction))

@@ -6,7 +6,7 @@ from django.contrib import admin, messages
 from django.db import IntegrityError
 from django.db.models import ProtectedError, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, reverse
+from django.urls import URLPattern
 
 from accounts.admin.scope import SharedRows, with_row
 from chatbots.llm.fallback import SKIPPED_AFTER, to_try_out
@@ -93,7 +93,7 @@ class LlmModelAdmin(SharedRows):
         make_default(model)
         self.log_change(request, model, "Made the default.")
         messages.success(request, f"{model} is now the default")
-        return HttpResponseRedirect(reverse("admin:chatbots_llmmodel_change", args=[model.pk]))
+        return HttpResponseRedirect(self.url_of("change", model))
 
     @with_row("delete")
     def delete_view(
@@ -110,4 +110,4 @@ class LlmModelAdmin(SharedRows):
         first = "Make another model the default first."  # the default cannot be made inactive
         instead = first if model.is_default else "Make it inactive instead."
         messages.error(request, f"{model} cannot be deleted, because {reason}. {instead}")
-        return HttpResponseRedirect(reverse("admin:chatbots_llmmodel_change", args=[model.pk]))
+        return HttpResponseRedirect(self.url_of("change", model))

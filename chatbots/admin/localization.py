@@ -5,11 +5,11 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, reverse
+from django.urls import URLPattern
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from accounts.admin.scope import with_row
-from chatbots.admin.scope import ChatbotFilter, ChatbotRows
+from chatbots.admin.scope import ChatbotFilter, OwnedByChatbot
 from chatbots.models import Localization
 from chatbots.models.localization import DEFAULT_LOCALE, complete
 from chatbots.services.localization import copy_texts
@@ -84,7 +84,7 @@ class LocalizationForm(TextFields, ConflictForm):  # type: ignore[misc,valid-typ
 
 
 @admin.register(Localization)
-class LocalizationAdmin(ChatbotRows):
+class LocalizationAdmin(OwnedByChatbot):
     """The pages for text sets, one per locale, linked from the chatbot's page."""
 
     form = LocalizationForm
@@ -107,10 +107,6 @@ class LocalizationAdmin(ChatbotRows):
     def complete(self, row: Localization) -> str:
         """Show how many of the texts exist in the set's language."""
         return completeness(row)
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Localization | None = None) -> Any:
-        """Forbid moving a set to another chatbot."""
-        return ("chatbot",) if obj else ()
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -148,4 +144,4 @@ class LocalizationAdmin(ChatbotRows):
         else:
             words = f"The texts of {row.locale_code} were copied to {locale_code}"
             messages.success(request, words)
-        return HttpResponseRedirect(reverse("admin:chatbots_localization_change", args=[target.pk]))
+        return HttpResponseRedirect(self.url_of("change", target))

@@ -52,6 +52,14 @@ class ChatbotRows(ScopedAdmin):
         return rows.filter(**{f"{self.chatbot_path}__in": open_chatbots(request)})
 
 
+class OwnedByChatbot(ChatbotRows):
+    """Base for pages whose rows are created for a chatbot and cannot be moved to another one."""
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Let only a new row choose its chatbot."""
+        return (*(("chatbot",) if obj else ()), *self.readonly_fields)
+
+
 def chatbots_of(account_id: UUID) -> list[UUID]:
     """Return the ids of an account's chatbots."""
     return list(Chatbot.everything.filter(account=account_id).values_list("pk", flat=True))

@@ -8,15 +8,16 @@ from typing import Any
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, reverse
+from django.urls import URLPattern
 from django.views.decorators.http import require_safe
 
 from accounts.admin.scope import with_row
-from chatbots.admin.scope import ChatbotRows
+from chatbots.admin.scope import ChatbotFilter, OwnedByChatbot
 from chatbots.llm.prompt import LONG_SYSTEM, system_length
 from chatbots.models import Version
 from chatbots.models.version import NEWEST_KEPT
 from chatbots.services.version import restore
+from config.admin.dates import at
 from config.admin.page import page, row_routes
 from config.admin.post_only import post_only
 from config.api.errors import NotFound
@@ -79,8 +80,18 @@ def before_it(known: "QuerySet[Version]", number: int) -> int:
     return earlier.values_list("number", flat=True).first() or 0
 
 
-class VersionedAdmin(ChatbotRows):
-    """Adds the page on which staff compare and restore a row's versions."""
+class VersionedAdmin(OwnedByChatbot):
+    """The pages of instructions and personas, whose versions staff can compare and restore."""
+
+    list_display = (
+        "title",
+        "chatbot",
+        "is_active",
+        "creativity_level",
+        at("updated_at", "changed"),
+    )
+    list_select_related = ("chatbot",)
+    list_filter = (ChatbotFilter, "is_active")
 
     class Media:
         """The script that notifies "Try it" of unsaved changes."""
@@ -95,6 +106,10 @@ class VersionedAdmin(ChatbotRows):
             restore=post_only(self.restore_view),
         )
         return [*routes, *super().get_urls()]
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Allow a row to be deleted only if it is marked as deletable."""
+        return bool(super().has_delete_permission(request, obj)) and (obj is None or obj.deletable)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Save the row, and warn if the bot's system message has become very long."""
@@ -124,8 +139,8 @@ class VersionedAdmin(ChatbotRows):
             old=old,
             new=new,
             differences=differences(row, pair[old], pair[new]) if len(pair) == 2 else None,
-            change_url=reverse(self.url_name("change"), args=[row.pk]),
-            restore_url=reverse(self.url_name("restore"), args=[row.pk]),
+            change_url=self.url_of("change", row),
+            restore_url=self.url_of("restore", row),
             may_change=self.has_change_permission(request, row),
         )
 
@@ -142,8 +157,4 @@ class VersionedAdmin(ChatbotRows):
             messages.success(
                 request, f"Version {number} was restored as version {restored.version}"
             )
-        return HttpResponseRedirect(reverse(self.url_name("versions"), args=[row.pk]))
-
-    def url_name(self, kind: str) -> str:
-        """Return the route name of one of the model's pages."""
-        return f"admin:{self.opts.app_label}_{self.opts.model_name}_{kind}"
+        return HttpResponseRedirect(self.url_of("versions", row))

@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.template.loader import render_to_string
-from django.urls import URLPattern, reverse
+from django.urls import URLPattern
 from django.utils.safestring import SafeString
 
 from accounts.admin.scope import ScopedAdmin, holds, once, person, with_row
@@ -188,7 +188,7 @@ class DeliveryPageAdmin(ScopedAdmin):
                 if delivery.erased
                 else "Only FAILED deliveries can be retried",
             )
-        return HttpResponseRedirect(reverse("admin:webhooks_delivery_change", args=[delivery.pk]))
+        return HttpResponseRedirect(self.url_of("change", delivery))
 
     @with_row("view")
     def change_view(

@@ -76,7 +76,7 @@ class RetryAllAdmin(ScopedAdmin):
         planned = service.plan(selection, chatbots) if selection else None
         if selection is None or planned is None or not planned.endpoints:
             messages.warning(request, NOTHING)
-            return HttpResponseRedirect(reverse("admin:webhooks_delivery_changelist"))
+            return HttpResponseRedirect(self.url_of("changelist"))
         form = SpeedForm(request.POST or None)
         if request.method == "POST" and form.is_valid():
             with first_time(request) as first:
@@ -234,7 +234,7 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
         """Stop the job. The attempts that it has already requested are still made."""
         if service.stop(job, by=person(request).get_full_name()):
             messages.success(request, "Stopped")
-        return HttpResponseRedirect(reverse("admin:webhooks_retryjob_change", args=[job.pk]))
+        return HttpResponseRedirect(self.url_of("change", job))
 
     @with_row("steer")
     def resume_view(self, request: HttpRequest, job: RetryJob) -> HttpResponse:
@@ -243,7 +243,7 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
             service.resume(job)
         except service.NotStarted as error:
             messages.error(request, f"Not resumed: {error}")
-        return HttpResponseRedirect(reverse("admin:webhooks_retryjob_change", args=[job.pk]))
+        return HttpResponseRedirect(self.url_of("change", job))
 
 
 def said_of(job: Any) -> str:

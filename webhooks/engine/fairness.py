@@ -19,9 +19,6 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from uuid import UUID
 
-# If the rotation remembers more accounts and endpoints than this, it forgets those that are not
-# among the current candidates
-REMEMBERED = 10_000
 # Maximum number of claims whose attempts have not begun. More would only wait in the broker.
 UNSTARTED = 256
 
@@ -120,7 +117,6 @@ class Rotation:
         endpoint with the fewest attempts in flight comes first. In a tie, the one served least
         recently comes first.
         """
-        self._forget(waiting)
 
         def rank(one: Waiting) -> tuple[int, int, int, int]:
             return (
@@ -146,13 +142,6 @@ class Rotation:
             self._served[one.account_id] = self._served[one.chatbot_id] = next(self._count)
             heappush(heap, (rank(one), number, one))
         return chosen
-
-    def _forget(self, waiting: list[Waiting]) -> None:
-        # Keep the waiting endpoints and their accounts. If they were forgotten, they would rank as
-        # the least recently served.
-        if len(self._served) > REMEMBERED:
-            kept = {pk for one in waiting for pk in (one.account_id, one.chatbot_id)}
-            self._served = Counter({pk: self._served[pk] for pk in kept & self._served.keys()})
 
 
 def _next(one: Waiting, threads: set[UUID], slots: Slots) -> Candidate | None:
