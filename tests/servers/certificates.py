@@ -15,6 +15,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+NOW, DAY = dt.datetime.now(dt.UTC), dt.timedelta(days=1)
 NAMES = ("127.0.0.1", "::1", "localhost", "hooks.example.com", "*.hooks.example.com")
 
 
@@ -64,14 +65,12 @@ def good_of_its_own() -> ssl.SSLContext:
 
 @cache
 def expired() -> ssl.SSLContext:
-    yesterday = dt.datetime.now(dt.UTC) - dt.timedelta(days=1)
-    return _context(_authority().issue_cert(*NAMES, not_after=yesterday))
+    return _context(_authority().issue_cert(*NAMES, not_after=NOW - DAY))
 
 
 @cache
 def not_yet_valid() -> ssl.SSLContext:
-    tomorrow = dt.datetime.now(dt.UTC) + dt.timedelta(days=1)
-    return _context(_authority().issue_cert(*NAMES, not_before=tomorrow))
+    return _context(_authority().issue_cert(*NAMES, not_before=NOW + DAY))
 
 
 @cache
@@ -89,23 +88,17 @@ def untrusted() -> ssl.SSLContext:
 def self_signed() -> ssl.SSLContext:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
-    now = dt.datetime.now(dt.UTC)
     certificate = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=1))
+        .not_valid_before(NOW - DAY)
+        .not_valid_after(NOW + DAY)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
         .sign(key, hashes.SHA256())
     )
     path = _folder() / "self-signed.pem"
-    path.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-        + certificate.public_bytes(serialization.Encoding.PEM)
-    )
+    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
+    secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
+    path.write_bytes(secret + certificate.public_bytes(pem))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(path)
     return context

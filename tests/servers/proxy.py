@@ -20,7 +20,6 @@ class Proxy:
         self.to, self.port = to, free_port()
         self.failure, self.accepted = "", 0
         self.listener: socket.socket | None = None
-        self.passes = threading.Event()
         self.sockets: set[socket.socket] = set()
 
     def __enter__(self) -> Self:
@@ -30,13 +29,10 @@ class Proxy:
     def __exit__(self, *_: object) -> None:
         if self.failure != "refused":
             self.fail("refused")
-        self.passes.set()
 
     def recover(self) -> None:
-        """Forward bytes again. Bytes sent during a `silent` failure arrive late, but do arrive."""
         listens = self.listener and self.failure != "refused"
         self.failure = ""
-        self.passes.set()
         if listens:
             return
         self.listener = socket.create_server(("127.0.0.1", self.port))
@@ -46,7 +42,7 @@ class Proxy:
         """Fail in the given way until recover() is called.
 
         `refused` closes the port and all connections. `cut` closes all connections, and closes new
-        ones right after accepting them. `silent` forwards no bytes, and `slow` delays each chunk.
+        ones right after accepting them. `slow` delays each chunk.
         """
         self.failure = failure
         if failure == "refused" and self.listener:  # a shutdown wakes the thread in accept()
@@ -55,8 +51,6 @@ class Proxy:
         if failure in ("refused", "cut"):
             for one in list(self.sockets):
                 self.end(one)
-        if failure == "silent":
-            self.passes.clear()
 
     def accept(self, listener: socket.socket) -> None:
         with contextlib.suppress(OSError):
@@ -74,7 +68,6 @@ class Proxy:
     def pump(self, source: socket.socket, sink: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while part := source.recv(65_536):
-                self.passes.wait()
                 time.sleep(SLOWLY if self.failure == "slow" else 0)
                 sink.sendall(part)
         for one in (source, sink):

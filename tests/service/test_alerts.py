@@ -7,7 +7,6 @@ alerts that must fire. No other alerts may fire, except during a database outage
 
 import contextlib
 from collections.abc import Iterator, Set
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -15,13 +14,12 @@ import requests
 from django.conf import settings
 
 from accounts.models import Mail
-from chatbots.models import Chatbot, GeneralSettings, LlmModel
+from chatbots.models import GeneralSettings, LlmModel
 from config.database.ids import new_id
-from config.models import PeriodicWork
+from config.models import PeriodicWork, Worker
 from conversations import tasks
 from conversations.models import LedgerCheck, OwedReply
 from tests.factories import bulk
-from tests.factories.chatbots import ChatbotFactory
 from tests.factories.conversations import MessageFactory
 from tests.groups import needs
 from tests.patience import PATIENCE
@@ -66,6 +64,8 @@ def other(django_db_setup: None) -> Iterator[Web]:
 @pytest.fixture
 def talk(site: Site) -> Iterator[Talk]:
     talk = Talk(site)
+    # The end of the previous test deleted the worker's row, which the worker soon writes again.
+    wait_until(Worker.objects.alive().exists, told=site.worker.said)
     yield talk
     site.receiver.on("/hook", answer(200))
     wait_until(all_settled, told=site.worker.said)
@@ -237,31 +237,16 @@ def test_an_unreachable_database(site: Site, talk: Talk) -> None:
 @pytest.mark.slow
 def test_sending_switched_off(other: Web, talk: Talk) -> None:
     scrape = prometheus.scrape([other.address])
-    # On the embedded default, `other` finds no worker, because it looks in its own state folder.
-    alone = {"NoWorker"} if settings.EMBEDDED else set()
-    check({"SendingOff"} | alone, scrape, scrape)
+    check({"SendingOff"}, scrape, scrape)
 
 
 @pytest.mark.skipif(settings.EMBEDDED, reason="the embedded default has no pool")
 def test_too_few_connections(other: Web, talk: Talk) -> None:
-    bots = ChatbotFactory.create_batch(20, account=talk.chatbot.account)
+    """Raise the waits in the scrape, because the gates let in fewer requests than the pool."""
     before = prometheus.scrape([other.address])
-
-    def change(bot: Chatbot) -> int:
-        path, given = f"/v0/chatbots/chatbot/{bot.pk}/settings/general", {"description": "new"}
-        return talk.call("PATCH", path, given, address=other.address).status_code
-
-    with ThreadPoolExecutor(20) as threads, slow_writes():
-        assert {*threads.map(change, bots)} == {200}
-    wait_until(
-        lambda: (
-            figure(prometheus.scrape([other.address]), "chatbots_database_pool_wait_seconds_total")
-            > 20
-        )
-    )
-    check(
-        {"SendingOff", "PoolExhausted", "RequestsSlow"}, before, prometheus.scrape([other.address])
-    )
+    waits = [key for key in before if key[0] == "chatbots_database_pool_wait_seconds_total"]
+    assert waits
+    check({"SendingOff", "PoolExhausted"}, before, before | {waits[0]: 60.0})
 
 
 def test_an_unreachable_cache(site: Site, talk: Talk) -> None:
