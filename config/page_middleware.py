@@ -61,17 +61,10 @@ class ContentSecurityPolicyMiddleware:
     browsers do not run it.
     """
 
-    POLICY = "; ".join(
-        (
-            "default-src 'self'",
-            "script-src 'self'",
-            "style-src 'self' 'unsafe-inline'",
-            "img-src 'self' data:",
-            "object-src 'none'",
-            "base-uri 'self'",
-            "form-action 'self'",
-            "frame-ancestors 'none'",
-        )
+    POLICY = (
+        "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' data:; object-src 'none'; base-uri 'self'; form-action 'self'; "
+        "frame-ancestors 'none'"
     )
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import dj_database_url
 import django_stubs_ext
 from cryptography.fernet import Fernet
 from django.core.management.utils import get_random_secret_key
 from marshmallow.validate import Length, Range
 
+from config.admin import theme
 from config.database.lengths import SHORT
-from config.database.postgresql.connection import Connection
+from config.database.postgresql import settings as postgresql
 from config.environment import environment, header_values, refusal, refuse
 from config.runtime import logs, state, static_files
 
@@ -104,8 +104,7 @@ REPLIES_IN_FLIGHT = max(1, WEB_THREADS * 4 // 5)
 REPLIES_IN_FLIGHT_OF_ACCOUNT = max(1, REPLIES_IN_FLIGHT // 2)
 # The folder in which the processes that `serve` starts share their metrics. `serve` passes it to
 # them in the environment variable that prometheus_client reads.
-_shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
-METRICS_DIR = Path(_shared) if _shared else None
+METRICS_DIR = Path(shared) if (shared := os.environ.get("PROMETHEUS_MULTIPROC_DIR")) else None
 METRICS_FRESH = 5.0  # seconds until the metrics page reads the database again; shorter in tests
 BODY_TIMEOUT = 30.0  # time limit in seconds for receiving a request's body; shorter in tests
 
@@ -118,7 +117,6 @@ MIGRATION_MODULES = {"auditlog": None}  # its migrations would create a table th
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 APPEND_SLASH = False
 TIME_ZONE = "UTC"
-USE_TZ = True
 INSTALLED_APPS = [
     "config",
     "unfold.apps.BasicAppConfig",
@@ -195,14 +193,11 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 SECURE = PUBLIC_URL.startswith("https://")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
 SECURE_HSTS_SECONDS = 31_536_000 if SECURE else 0
-SECURE_CONTENT_TYPE_NOSNIFF = True
-SECURE_REFERRER_POLICY = "same-origin"
 # The proxy that terminates TLS also redirects HTTP to HTTPS. The operator decides whether HSTS
 # covers subdomains and whether browsers preload it.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W008", "security.W021"]
-X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
-CSRF_FAILURE_VIEW = "config.api.errors.csrf_failed"
+CSRF_FAILURE_VIEW = "config.api.errors.permission_denied"
 
 # Database, cache and broker: embedded by default, otherwise PostgreSQL and Redis
 DATABASES: dict[str, dict[str, Any]] = {
@@ -220,30 +215,8 @@ DATABASES: dict[str, dict[str, Any]] = {
         },
     }
     if EMBEDDED
-    else {**dj_database_url.parse(DATABASE_URL), "ENGINE": "config.database.postgresql"},
+    else postgresql.database(DATABASE_URL)
 }
-if not EMBEDDED:
-    options = DATABASES["default"].setdefault("OPTIONS", {})
-    # Detect within 15 seconds that the server's machine is gone, even while waiting for a response.
-    keepalives = {"keepalives_idle": 5, "keepalives_interval": 5, "tcp_user_timeout": 10_000}
-    # Never connect to a standby, because the pool would keep using it after a failover.
-    options |= {"connect_timeout": 5, "target_session_attrs": "read-write"} | keepalives | options
-    # A process that is suspended within a transaction must not hold its locks for long. JIT is off:
-    # it takes 40 ms, and PostgreSQL would use it even for a fast query if it expected many rows.
-    given = options.get("options", "")
-    options["options"] = f"-c idle_in_transaction_session_timeout=10s -c jit=off {given}".strip()
-    options["pool"] = {
-        "connection_class": Connection,
-        "min_size": 2,
-        # More than the requests that run at the same time. No request holds a connection while it
-        # waits for a network peer.
-        "max_size": 7,
-        "timeout": 2.0,  # seconds that a request waits for a connection
-        # Seconds after which the pool stops trying to open a connection. The next request then
-        # starts a new attempt. A higher value would prolong an outage, because the pauses between
-        # attempts double.
-        "reconnect_timeout": 2.0,
-    }
 CACHES: dict[str, dict[str, Any]] = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
@@ -279,8 +252,7 @@ CELERY_WORKER_CONCURRENCY = WORKER_CONCURRENCY
 CELERY_DB_REUSE_MAX = 1_000_000_000 if EMBEDDED else 0
 
 # Email
-EMAIL_BACKEND = MAIL["EMAIL_BACKEND"]
-EMAIL_FILE_PATH = MAIL["EMAIL_FILE_PATH"]
+EMAIL_BACKEND, EMAIL_FILE_PATH = MAIL["EMAIL_BACKEND"], MAIL["EMAIL_FILE_PATH"]
 EMAIL_HOST, EMAIL_PORT = MAIL["EMAIL_HOST"], MAIL["EMAIL_PORT"]
 EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = MAIL["EMAIL_HOST_USER"], MAIL["EMAIL_HOST_PASSWORD"]
 EMAIL_USE_TLS, EMAIL_USE_SSL = MAIL["EMAIL_USE_TLS"], MAIL["EMAIL_USE_SSL"]
@@ -318,24 +290,7 @@ SPECTACULAR_SETTINGS = {
         "webhooks.document.add_events",
     ],
 }
-UNFOLD = {
-    "ENVIRONMENT": "conversations.admin.menu.exposure",
-    "LOGIN": {"form": "accounts.sign_in.SignInForm"},
-    "SITE_TITLE": "Chatbots",
-    "SITE_HEADER": "Chatbots",
-    "SITE_URL": None,
-    "SHOW_HISTORY": True,
-    "SHOW_VIEW_ON_SITE": False,
-    "DASHBOARD_CALLBACK": "conversations.admin.home.home",
-    "SITE_FAVICONS": [
-        {"rel": "icon", "type": "image/svg+xml", "href": "conversations.admin.menu.favicon"}
-    ],
-    "STYLES": ["conversations.admin.menu.stylesheet"],
-    "SCRIPTS": [
-        f"conversations.admin.menu.{name}_script" for name in ("times", "keyboard", "forms")
-    ],
-    "SIDEBAR": {"show_search": True, "navigation": "conversations.admin.menu.navigation"},
-}
+UNFOLD = theme.UNFOLD
 ADMIN_SEARCH = "conversations.admin.finder.find"  # the search behind Ctrl+K
 ADMIN_PASSWORD_FORM = "accounts.sign_in.PasswordForm"  # noqa: S105 - the path of a class
 LOGIN_URL, LOGIN_REDIRECT_URL = "admin:login", "admin:index"

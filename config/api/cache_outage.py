@@ -49,10 +49,10 @@ class Outage:
         try:
             result = call()
         except CACHE_ERRORS as error:
-            self._begin(error)
+            self._note(error)
             return None
         if self.under_way:
-            self._end()
+            self._note(None)
         return result
 
     def _may_try(self) -> bool:
@@ -63,25 +63,20 @@ class Outage:
             self.next_attempt = now + PAUSE
             return True
 
-    def _begin(self, error: Exception) -> None:
+    def _note(self, error: Exception | None) -> None:
+        """Record whether a call failed. Logs the beginning and the end of an outage."""
         with self.lock:
             self.next_attempt = time.monotonic() + PAUSE
-            if self.under_way:
+            if self.under_way == bool(error):
                 return
-            self.under_way = True
-        CACHE_OUTAGES.inc()
-        CACHE_UP.set(0)
-        logger.error(
-            "rate limits are not enforced: the cache is unavailable (%s)", type(error).__name__
-        )
-
-    def _end(self) -> None:
-        with self.lock:
-            if not self.under_way:
-                return
-            self.under_way = False
-        CACHE_UP.set(1)
-        logger.warning("rate limits are enforced again: the cache is available")
+            self.under_way = bool(error)
+        CACHE_UP.set(0 if error else 1)
+        if error:
+            CACHE_OUTAGES.inc()
+            kind = type(error).__name__
+            logger.error("rate limits are not enforced: the cache is unavailable (%s)", kind)
+        else:
+            logger.warning("rate limits are enforced again: the cache is available")
 
 
 outage = Outage()

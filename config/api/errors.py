@@ -91,16 +91,9 @@ class NotFound(ApiError):
 
 
 class MethodNotAllowed(ApiError):
-    """The path exists, but it does not support the method."""
+    """The path exists, but it does not support the method. The viewset sets the Allow header."""
 
     status_code, message = 405, "HTTP method not supported"
-
-    def __init__(self, allowed: list[str]) -> None:
-        super().__init__()
-        self.allowed = allowed
-
-    def headers(self) -> dict[str, str]:
-        return {"Allow": ", ".join(self.allowed)}
 
 
 class TooManyRequests(ApiError):
@@ -196,13 +189,10 @@ def plain_response(error: ApiError) -> HttpResponse:
     )
 
 
-def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Return 403 for a request that a view outside the API refuses."""
-    return plain_response(Forbidden())
-
-
-def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Return 403 for a form without a valid CSRF token."""
+def permission_denied(
+    request: HttpRequest, exception: Exception | None = None, reason: str = ""
+) -> HttpResponse:
+    """Return 403 for a request that a view outside the API refuses, or for a bad CSRF token."""
     return plain_response(Forbidden())
 
 

@@ -7,7 +7,7 @@ list of either. `Record.write` also takes a queryset, which it reads with one `v
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from itertools import accumulate
+from itertools import islice
 from operator import attrgetter, itemgetter
 from typing import Any, ClassVar, NamedTuple
 
@@ -29,14 +29,6 @@ class Slot(NamedTuple):
     nested: "type[Shape] | None"
     of_mapping: Callable[[Any], Any]  # reads the column, or a tuple of the columns
     of_object: Callable[[Any], Any]
-
-
-class Computed(NamedTuple):
-    """A computed field of a record: its name, its columns in a row, and a function of them."""
-
-    name: str
-    columns: slice
-    compute: Callable[..., Any]
 
 
 class Shape(serializers.Serializer[Any]):
@@ -135,34 +127,18 @@ class Record(Shape, serializers.ModelSerializer[Any]):
         return tuple(column.replace(".", "__") for slot in cls.slots() for column in slot.columns)
 
     @classmethod
-    @cache
-    def parts(cls) -> tuple[Callable[[Sequence[Any]], dict[str, Any]], tuple[Computed, ...]]:
-        """Return a function that builds a record from a row, and a tuple of the computed fields.
-
-        The function takes a row with the columns of `paths`. It does not compute any fields, so the
-        caller must then set the values of the computed fields.
-        """
-        slots = cls.slots()
-        ends = list(accumulate(len(slot.columns) for slot in slots))
-        starts = [end - len(slot.columns) for slot, end in zip(slots, ends, strict=True)]
-        names, first_columns = [slot.name for slot in slots], itemgetter(*starts, 0)
-        computed = tuple(
-            Computed(slot.name, slice(start, end), slot.compute)
-            for slot, start, end in zip(slots, starts, ends, strict=True)
-            if slot.compute
-        )
-        return lambda row: dict(zip(names, first_columns(row), strict=False)), computed
-
-    @classmethod
     def records(cls, rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
         """Turn rows with the columns of `paths` into records."""
-        make, computed = cls.parts()
+        fields = [(slot.name, slot.compute, len(slot.columns)) for slot in cls.slots()]
         records = []
         for row in rows:
-            record = make(row)
-            for name, columns, compute in computed:
-                record[name] = compute(*row[columns])
-            records.append(record)
+            left = iter(row)
+            records.append(
+                {
+                    name: compute(*islice(left, size)) if compute else next(left)
+                    for name, compute, size in fields
+                }
+            )
         return records
 
     @classmethod

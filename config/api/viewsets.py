@@ -46,7 +46,7 @@ class ApiViewSet(GenericViewSet[Any]):
         self.authenticate(request, **names)  # 401
         limits.count(("user", self.caller.pk, settings.RATE_LIMIT_USER))  # 429
         if not self.action:
-            raise MethodNotAllowed(self.allowed_methods)  # 405
+            raise MethodNotAllowed  # 405
         self.names = self.open(**names)  # 403, 404
 
     def authenticate(self, request: HttpRequest, **names: str) -> None:
