@@ -1,12 +1,10 @@
 """Authentication by API key: the header, database queries, expiry, rotation and revocation."""
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
 import pytest
-import requests
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -17,7 +15,6 @@ from accounts.models import ApiKey
 from accounts.services import api_key
 from chatbots.models import Chatbot
 from tests.conftest import Api
-from tests.servers.processes import Web, wait_until
 
 pytestmark = pytest.mark.proves("Authentication", "Authentication/1", "Authentication/4")
 
@@ -38,21 +35,11 @@ def call(header: str | None, path: str = HERE) -> Any:
 @pytest.mark.parametrize(
     "header",
     [
-        pytest.param(None, id="no header"),
-        pytest.param("", id="empty header"),
-        pytest.param("Bearer", id="no key"),
-        pytest.param("Bearer ", id="empty key"),
-        pytest.param("{key}", id="no scheme"),
-        pytest.param("Basic {key}", id="Basic scheme"),
-        pytest.param("Token {key}", id="Token scheme"),
-        pytest.param("Bearer  {key}", id="two spaces"),
-        pytest.param("Bearer\t{key}", id="tab"),
-        pytest.param("Bearer {key} ", id="trailing space"),
-        pytest.param("Bearer {key}, Bearer {key}", id="two keys"),
-        pytest.param("Bearer {key}x", id="extra character"),
-        pytest.param("Bearer x" + "x" * 10_000, id="very long key"),
-        pytest.param("Bearer ключ", id="not ASCII"),
+        *(None, "", "Bearer", "Bearer ", "{key}", "Basic {key}", "Token {key}", "Bearer  {key}"),
+        *("Bearer\t{key}", "Bearer {key} ", "Bearer {key}, Bearer {key}", "Bearer {key}x"),
+        *("Bearer " + "x" * 10_000, "Bearer ключ"),
     ],
+    ids=lambda header: ascii(header)[:30],
 )
 def test_a_header_without_a_valid_key_is_a_401(api: Api, header: str | None) -> None:
     answer = call(header.format(key=api.key) if header else header)
@@ -147,8 +134,11 @@ class TestRotation:
         return list(filter(None, made))
 
     def test_without_a_grace_period_the_old_key_stops_working_immediately(self, api: Api) -> None:
-        [(_, text)] = self.rotated()
+        ApiKey.objects.update(label="shop")
+        old = ApiKey.objects.get()
+        [(new, text)] = self.rotated()
         assert [call(f"Bearer {each}").status_code for each in (api.key, text)] == [401, 200]
+        assert (new.user_id, new.label) == (old.user_id, "shop")
 
     def test_during_the_grace_period_the_old_and_the_new_key_both_work(self, api: Api) -> None:
         [(_, text)] = self.rotated(grace_hours=1)
@@ -167,12 +157,6 @@ class TestRotation:
         api_key.revoke(ApiKey.objects.get())
         assert self.rotated() == []
 
-    def test_a_new_key_keeps_the_owner_and_the_label(self, api: Api) -> None:
-        ApiKey.objects.update(label="shop")
-        old = ApiKey.objects.get()
-        [(new, _)] = self.rotated()
-        assert (new.user_id, new.label) == (old.user_id, "shop")
-
 
 def test_a_revocation_takes_effect_immediately_and_a_second_one_changes_nothing(api: Api) -> None:
     assert call(f"Bearer {api.key}").status_code == 200
@@ -182,29 +166,3 @@ def test_a_revocation_takes_effect_immediately_and_a_second_one_changes_nothing(
     assert call(f"Bearer {api.key}").status_code == 401
     api_key.revoke(key)
     assert key.revoked_at == ended
-
-
-@pytest.mark.slow
-@pytest.mark.proves("Authentication/3")
-@pytest.mark.django_db(transaction=True)
-def test_under_load_both_keys_work_after_a_rotation_and_neither_after_a_revocation(
-    api: Api,
-) -> None:
-    texts = [api.key]
-    with Web() as web, ThreadPoolExecutor(8) as pool:
-
-        def use(number: int) -> int:
-            headers = {"Authorization": f"Bearer {texts[number % len(texts)]}"}
-            return requests.get(f"{web.address}{HERE}", headers=headers, timeout=60).status_code
-
-        calls = [pool.submit(use, number) for number in range(100)]
-        wait_until(lambda: any(each.done() for each in calls))
-        replaced = api_key.replace(ApiKey.objects.get(), grace_hours=1)
-        assert replaced
-        texts.append(replaced[1])
-        calls += [pool.submit(use, number) for number in range(100)]
-        assert {each.result() for each in calls} == {200}
-        assert len(texts) == 2
-        for key in ApiKey.objects.all():
-            api_key.revoke(key)
-        assert set(pool.map(use, range(20))) == {401}

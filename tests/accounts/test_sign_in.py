@@ -122,14 +122,6 @@ def test_an_address_runs_out_of_attempts_even_with_different_names(
     assert sign_in(RIGHT, address="2001:db8:0:1::2") == "done"
 
 
-@pytest.mark.parametrize("name", ["adm\u0131n@example.com", "adm\u017fin@example.com"])
-def test_a_letter_that_matches_only_in_upper_case_finds_no_person(db: None, name: str) -> None:
-    UserFactory(email="admin@example.com")
-    assert User.objects.find(name) is None
-    with pytest.raises(User.DoesNotExist):
-        User.objects.get_by_natural_key(name)
-
-
 def test_a_spelling_that_the_database_treats_as_equal_counts_against_the_same_person(
     db: None,
 ) -> None:

@@ -5,11 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 from django.core.exceptions import ValidationError
-from hypothesis import strategies as st
 
 from accounts.working_hours import EXAMPLE, is_working_time, validate_hours, validate_zone
-
-DAY = 24 * 60  # minutes
 
 
 def accepts(validate: Callable[[str], None], text: str) -> bool:
@@ -21,37 +18,20 @@ def accepts(validate: Callable[[str], None], text: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "valid"),
     [
-        "",
-        "Mon 09:00-17:00",
-        "Sat-Sun 00:00-24:00",
-        "Mon-Fri 09:00-24:00",
-        "Mon-Sun 22:00-06:00",
-        "Mon 18:00-00:00",
-        EXAMPLE,
+        *((text, True) for text in ("", EXAMPLE, "Mon 09:00-17:00", "Sat-Sun 00:00-24:00")),
+        *((text, True) for text in ("Mon-Sun 22:00-06:00", "Mon 18:00-00:00")),
+        *((text, False) for text in ("9 to 5", "Mon 9:00-17:00", "Fri-Mon 09:00-17:00")),
+        *((f"Mon {text}", False) for text in ("09:00-25:00", "09:00-24:01", "24:00-06:00")),
+        *(
+            (f"Mon {text}", False)
+            for text in ("09:00-09:00", "00:00-00:00", "\u0660\u0669:00-17:00")
+        ),
     ],
 )
-def test_hours_in_the_documented_form_are_valid(text: str) -> None:
-    assert accepts(validate_hours, text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "9 to 5",
-        "Mon 9:00-17:00",
-        "Mon 09:00-25:00",
-        "Mon 09:00-24:01",
-        "Mon 24:00-06:00",
-        "Mon 09:00-09:00",
-        "Mon 00:00-00:00",
-        "Fri-Mon 09:00-17:00",
-        "Mon \u0660\u0669:00-17:00",
-    ],
-)
-def test_hours_in_another_form_are_rejected(text: str) -> None:
-    assert not accepts(validate_hours, text)
+def test_hours_have_the_documented_form(text: str, valid: bool) -> None:
+    assert accepts(validate_hours, text) is valid
 
 
 @pytest.mark.parametrize(("name", "valid"), [("UTC", True), ("Europe/Berlin", True), ("CE", False)])
@@ -104,8 +84,3 @@ def test_a_time_is_compared_with_the_hours_in_their_time_zone(
     asked = datetime.fromisoformat(moment).replace(tzinfo=UTC)
     assert is_working_time(asked, hours, zone) is works
     assert is_working_time(asked, "", zone)
-
-
-times = st.tuples(st.integers(0, DAY - 1), st.integers(0, DAY)).filter(
-    lambda pair: pair[0] != pair[1]
-)

@@ -71,7 +71,7 @@ def test_an_invited_person_becomes_a_member_only_by_accepting(
     assert User.objects.filter(email__iexact=email).count() == 1
 
 
-def test_a_manager_cannot_tell_a_known_address_from_an_unknown_one(
+def test_a_manager_learns_neither_who_is_known_nor_the_link(
     manager: Client, account: Account
 ) -> None:
     UserFactory(email="known@example.com", name="Ann Other")
@@ -80,26 +80,21 @@ def test_a_manager_cannot_tell_a_known_address_from_an_unknown_one(
     page = manager.get(page_of(account)).content.decode()
     assert "Ann Other" not in page
     assert page.count("known@example.com") == page.count("other@example.com") > 0
+    token = link("other@example.com").partition("token=")[2]
+    mail = Mail.objects.get(to="other@example.com")
+    shown = manager.get(reverse("admin:accounts_mail_change", args=[mail.pk])).content.decode()
+    assert token not in mail.body + page + shown
 
 
-def test_no_page_shows_the_link_to_a_manager(manager: Client, account: Account) -> None:
-    invite(manager, account, {"email": "ann@example.com", "role": "MEMBER"})
-    token = link("ann@example.com").partition("token=")[2]
-    mail = Mail.objects.get()
-    assert token not in mail.body
-    for address in (page_of(account), reverse("admin:accounts_mail_change", args=[mail.pk])):
-        page = manager.get(address).content.decode()
-        assert "ann@example.com" in page
-        assert token not in page
-
-
-@pytest.mark.parametrize("end", ["accepted", "withdrawn", "expired", "forged"])
+@pytest.mark.parametrize("end", ["deactivated", "accepted", "withdrawn", "expired", "forged"])
 def test_an_invalid_invitation_creates_no_member(
     manager: Client, account: Account, end: str
 ) -> None:
     invite(manager, account, {"email": "ann@example.com", "role": "MEMBER"})
     address = link("ann@example.com")
     match end:
+        case "deactivated":
+            UserFactory(email="ann@example.com", is_active=False)
         case "accepted":
             Client().post(address)
             Membership.objects.all().delete()
@@ -110,7 +105,8 @@ def test_an_invalid_invitation_creates_no_member(
         case "forged":
             address = address[:-1] + ("A" if address[-1] != "A" else "B")
     answer = Client().post(address)
-    assert (answer.status_code, "not valid" in answer.content.decode()) == (404, True)
+    valid = end == "deactivated"  # but an inactive person cannot accept it
+    assert (answer.status_code, "not valid" in answer.text) == (409 if valid else 404, not valid)
     assert not Membership.objects.exists()
 
 
@@ -137,9 +133,7 @@ def test_a_person_cannot_be_invited_twice(email: str, told: str) -> None:
     assert not Mail.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("room", "new", "kept"), [(0, 1, 0), (1, 1, 1), (1, 2, 0), (2, 2, 2)], ids=str
-)
+@pytest.mark.parametrize(("room", "new", "kept"), [(1, 1, 1), (1, 2, 0)])
 def test_invitations_count_toward_the_email_limit_of_an_account(
     manager: Client, account: Account, room: int, new: int, kept: int
 ) -> None:

@@ -4,29 +4,21 @@ import pytest
 
 from accounts.models import ApiKey
 from chatbots.models import Chatbot
-from tests.commands import check_help, check_rejection, record, run
+from tests.commands import check_rejection, record, run
 from tests.conftest import Api
 from tests.factories.accounts import UserFactory
 
 pytestmark = pytest.mark.django_db
 
 
-def test_it_has_help_text(capsys: pytest.CaptureFixture[str]) -> None:
-    check_help("issue_api_key", capsys)
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        pytest.param([], "required: EMAIL", id="no person"),
-        pytest.param(["no@example.com"], "no person no@example.com", id="unknown person"),
+        ([], "required: EMAIL"),
+        (["no@example.com"], "no person no@example.com"),
         *(
-            pytest.param(
-                ["a@example.com", "--expires", days],
-                f"'{days}' is not a number from 1 to 100000",
-                id=f"{days} days",
-            )
-            for days in ("0", "-1", "x", "1.5", "100001")
+            (["a@example.com", "--expires", days], f"'{days}' is not a number from 1 to 100000")
+            for days in ("0", "x", "1.5", "100001")
         ),
     ],
 )

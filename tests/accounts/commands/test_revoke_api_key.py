@@ -4,15 +4,11 @@ import pytest
 from django.core.management.base import CommandError
 
 from accounts import keys
-from tests.commands import check_help, check_rejection, record, run
+from tests.commands import check_rejection, record, run
 from tests.conftest import Api
 from tests.factories.accounts import UserFactory
 
 pytestmark = pytest.mark.django_db
-
-
-def test_it_has_help_text(capsys: pytest.CaptureFixture[str]) -> None:
-    check_help("revoke_api_key", capsys)
 
 
 def test_an_unknown_prefix_is_reported() -> None:

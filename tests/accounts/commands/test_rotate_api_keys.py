@@ -8,33 +8,24 @@ from django.core.management import call_command
 
 from accounts.models import ApiKey
 from accounts.services import api_key
-from tests.commands import check_help, check_rejection, record
+from tests.commands import check_rejection, record
 from tests.conftest import Api
-from tests.factories.accounts import AccountFactory, MembershipFactory, UserFactory
+from tests.factories.accounts import MembershipFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
-
-
-def test_it_has_help_text(capsys: pytest.CaptureFixture[str]) -> None:
-    check_help("rotate_api_keys", capsys)
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        pytest.param([], "one of the arguments", id="no selection"),
-        pytest.param(["--all", "--user", "x"], "not allowed", id="two selections"),
-        pytest.param(["--account", "5"], "'5' is not an id", id="malformed account id"),
-        pytest.param(["--account", str(UUID(int=1))], "no account", id="unknown account"),
-        pytest.param(["--user", "no@example.com"], "no person", id="unknown person"),
-        pytest.param(["--user", ""], "no person", id="empty person"),
+        ([], "one of the arguments"),
+        (["--all", "--user", "x"], "not allowed"),
+        (["--account", "5"], "'5' is not an id"),
+        (["--account", str(UUID(int=1))], "no account"),
+        *((["--user", email], "no person") for email in ("no@example.com", "")),
         *(
-            pytest.param(
-                ["--all", "--grace", grace],
-                "--grace must be from 0 to 8760 hours",
-                id=f"a grace period of {grace}",
-            )
-            for grace in ("-1", "8761", "nan", "inf")
+            (["--all", "--grace", grace], "--grace must be from 0 to")
+            for grace in ("-1", "8761", "nan")
         ),
     ],
 )
@@ -46,14 +37,9 @@ def test_invalid_input_is_reported_and_rotates_nothing(words: list[str], message
 
 @pytest.fixture
 def people() -> dict[str, Any]:
-    account = AccountFactory()
-    member = MembershipFactory(account=account).user
-    return {
-        "account": account,
-        "owner": account.owner,
-        "member": member,
-        "other": UserFactory(),
-    }
+    member = MembershipFactory()
+    people = {"member": member.user, "owner": member.account.owner, "other": UserFactory()}
+    return {"account": member.account} | people
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,8 @@
 """An account keeps its newest stored responses, up to a size limit."""
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from accounts import idempotency
@@ -52,33 +50,3 @@ def test_an_account_keeps_its_newest_responses_up_to_a_limit(
     assert [answer.status_code for answer in again] == [200, 200]
     # The request with the key "0" ran again, because its response had been pruned
     assert Instruction.objects.filter(chatbot=chatbot).count() == 26
-
-
-def test_a_response_that_another_request_waits_for_survives_concurrent_pruning(
-    little_room: int, chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    owner, account = chatbot.account.owner_id, chatbot.account_id
-
-    def begin(key: str) -> idempotency.Kept | idempotency.Claim:
-        try:
-            return idempotency.begin(owner, account_id=account, route="POST /x", key=key, body=b"")
-        finally:
-            connection.close()
-
-    def store(number: int) -> None:
-        claim = begin(str(number))
-        assert isinstance(claim, idempotency.Claim)
-        StoredAnswer.objects.filter(pk=claim.row).update(claimed_until=timezone.now())
-        idempotency.keep(claim, 200, b"x" * 5 * SMALLEST)
-        connection.close()
-
-    monkeypatch.setattr(idempotency, "LEASE", timedelta(hours=1))
-    first = begin("slow")
-    assert isinstance(first, idempotency.Claim)
-    with ThreadPoolExecutor(9) as pool:
-        second = pool.submit(begin, "slow")
-        list(pool.map(store, range(50)))
-        idempotency.keep(first, 200, b"slow")
-        list(pool.map(store, range(50, 100)))
-        assert second.result() == (200, b"slow")
-    assert StoredAnswer.objects.count() <= 5

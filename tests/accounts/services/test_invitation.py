@@ -1,7 +1,4 @@
-"""Only an active person with the invited email address can accept an invitation.
-
-The two addresses may differ in letter case.
-"""
+"""Only the person with the invited email address can accept an invitation."""
 
 import pytest
 
@@ -10,15 +7,6 @@ from accounts.services.invitation import accept
 from tests.factories.accounts import AccountFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
-
-
-def test_a_deactivated_person_does_not_become_a_member() -> None:
-    user = UserFactory(is_active=False)
-    invitation = Invitation.objects.create(
-        account=AccountFactory(), email=user.email, role="MEMBER"
-    )
-    assert not accept(invitation)
-    assert not Membership.objects.exists()
 
 
 def test_an_address_that_matches_only_after_the_database_lowercases_it_is_not_accepted() -> None:
