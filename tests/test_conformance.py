@@ -6,7 +6,7 @@ from textwrap import dedent
 import pytest
 
 from tests import conformance
-from tests.conformance import Choice, Heading, Proof, Rule
+from tests.conformance import Choice, Proof
 
 INDEX = """
     [[heading]]
@@ -64,22 +64,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_heading_without_rules_is_a_rule_itself(folder: Path) -> None:
-    assert conformance.read_index(folder / "index.toml") == (
-        Heading(
-            "Personas", (Rule("Personas/update", "a persona changes", ("types",)),), ("texts",)
-        ),
-        Heading("Request headers", (Rule("Request headers", "as documented"),), ()),
-    )
-
-
-def test_the_ledger_ends_where_the_additions_begin(folder: Path) -> None:
-    ledger = conformance.read_ledger(folder / "ledger.md")
-    assert sorted(ledger) == ["texts", "types"]
-    assert ledger["texts"].does == "a pipe \\| and `code`"
-    assert ledger["texts"].places == (("a/b.py", "Text"), ("a/c.py", "Class.method"))
-
-
 def test_a_test_proves_what_its_module_its_class_and_its_own_marker_name(folder: Path) -> None:
     found = {proof.test: set(proof.rules) for proof in conformance.collect(folder / "tests")}
     assert found == {
@@ -103,21 +87,6 @@ def test_mismatches_are_reported(folder: Path) -> None:
     assert list(conformance.faults(headings, unused, good)) == [
         "no heading names the open point 'unused'"
     ]
-
-
-def test_the_page_names_rules_tests_and_choices(folder: Path) -> None:
-    headings = conformance.read_index(folder / "index.toml")
-    ledger = conformance.read_ledger(folder / "ledger.md")
-    page = conformance.page(headings, ledger, list(conformance.collect(folder / "tests")))
-    for line in (
-        "## Personas",
-        "- **update**: a persona changes",
-        "  - `tests/test_x.py::test_one`",
-        "- in general: `tests/test_x.py`",
-        "| types | strict | `a/b.py` `Whole` |",
-        "- **Request headers**: as documented",
-    ):
-        assert f"\n{line}\n" in page
 
 
 def test_an_outdated_page_fails_the_check(folder: Path) -> None:

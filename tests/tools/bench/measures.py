@@ -4,13 +4,13 @@ Each benchmark takes the receivers and a size (1 is full size), runs a worker as
 and returns its figures by name.
 """
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from tests.servers.processes import Process, Worker, stat, wait_until
+from tests.servers.processes import Worker, wait_until
 from tests.tools.bench import load
+from tests.tools.bench.servers import cpu_seconds
 from tests.tools.bench.sink import Sink
 from webhooks.models import Attempt, Delivery
 
@@ -140,21 +140,6 @@ def delays_of(sink: Sink, events: list[Delivery], *, a_second: float) -> list[fl
     return load.delays(committed, sink.take())
 
 
-def cpu_seconds(process: Process) -> float:
-    """Return the processor time of a process, including all its threads, in seconds."""
-    assert process.running
-    user, system = stat(process.running.pid)[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
-
-
 MEASURES: dict[str, Callable[[Sink, float], Figures]] = {
-    each.__name__: each
-    for each in (
-        arrival,
-        arrival_idle,
-        idle,
-        throughput,
-        fairness,
-        retries,
-    )
+    each.__name__: each for each in (arrival, arrival_idle, idle, throughput, fairness, retries)
 }

@@ -1,6 +1,6 @@
-"""Benchmarks of delivery to many endpoints.
+"""A benchmark of delivery to many endpoints.
 
-Each compares two loads in one run, so that a busy machine affects both.
+It compares two loads in one run, so that a busy machine affects both.
 """
 
 from collections.abc import Sequence
@@ -32,23 +32,9 @@ def drained(sink: Sink, endpoints: Sequence[Endpoint], count: int) -> float:
 def many_endpoints(sink: Sink, size: float) -> Figures:
     """Compare how fast 5,000 deliveries reach 5,000 endpoints with how fast they reach 20."""
     count = round(5_000 * size)
-    many, few = many_and_few(sink, "/take", count, count)
+    many = drained(sink, load.endpoints(sink, "/take", count), count)
+    few = drained(sink, load.endpoints(sink, "/take", 20), count)
     return {"many_endpoints_a_second": many, "many_endpoints_ratio": many / few}
 
 
-def slow_endpoints(sink: Sink, size: float) -> Figures:
-    """Compare how fast 3,000 deliveries reach 1,000 endpoints with how fast they reach 20.
-
-    The endpoints respond after 0.5 s.
-    """
-    many, few = many_and_few(sink, "/slow", round(1_000 * size), round(3_000 * size))
-    return {"slow_endpoints_a_second": many, "slow_endpoints_ratio": many / few}
-
-
-def many_and_few(sink: Sink, path: str, endpoints: int, count: int) -> tuple[float, float]:
-    """Make `count` deliveries to many endpoints, then to 20. Returns both arrival rates."""
-    many = drained(sink, load.endpoints(sink, path, endpoints), count)
-    return many, drained(sink, load.endpoints(sink, path, 20), count)
-
-
-MEASURES = {each.__name__: each for each in (many_endpoints, slow_endpoints)}
+MEASURES = {"many_endpoints": many_endpoints}

@@ -1,7 +1,7 @@
 """Receivers in a separate process that reports each arrival and its time.
 
-`/take` responds immediately, `/late` after 50 ms, `/slow` after 0.5 s, and `/hang` never responds.
-`/again` rejects each body the first time it arrives.
+`/take` responds immediately, `/late` after 50 ms, and `/hang` never responds. `/again` rejects each
+body the first time it arrives.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from tests.servers import certificates
 from tests.servers.behaviors import Arrival, Step, answer, stall
 from tests.servers.receiver import Receiver
 
-LATE, SLOW = 0.05, 0.5  # seconds before a receiver responds
+LATE = 0.05  # seconds before a receiver responds
 HOSTS = 20  # receivers, each on its own port
 
 
@@ -80,7 +80,6 @@ def serve(chain: str, pipe: Connection) -> None:
         receivers = [stack.enter_context(Receiver(context, tell=tell)) for _ in range(HOSTS)]
         for receiver in receivers:
             receiver.on("/late", answer(delay=LATE))
-            receiver.on("/slow", answer(delay=SLOW))
             receiver.on("/hang", stall())
             receiver.on("/again", fail_once)
         pipe.send([receiver.port for receiver in receivers])

@@ -11,12 +11,11 @@ from tests.tools.bench import api, measures, replies, scale
 from tests.tools.bench.sink import Sink
 
 MEASURES = measures.MEASURES | scale.MEASURES
-SIZES = {"arrival_idle": 0.1, "many_endpoints": 0.02, "slow_endpoints": 0.02}
+SIZES = {"arrival_idle": 0.1, "many_endpoints": 0.02}
 FLOORS = {
     "retries_earliest_s": 0.0,
     "throughput_take_a_second": 1.0,
     "many_endpoints_ratio": 0.1,
-    "slow_endpoints_ratio": 0.2,
 }
 CEILINGS = {
     "arrival_p50_s": 2.0,

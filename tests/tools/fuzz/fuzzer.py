@@ -36,18 +36,8 @@ VALUES: list[Any] = [
 ]
 # Terminal escapes, and characters that some software treats as the end of a line or a header
 CONTROLS = [
-    *(
-        "\r\nBcc: eve@example.com\r\n\r\n",
-        "\n",
-        "\t",
-        "\v",
-        "\f",
-        "\x01",
-        "\x1b[2J",
-        "\x7f",
-        "\x85",
-    ),
-    *("\x1c", "\x1d", "\x1e", "\u2028", "\u2029", "\u200f", "\ufeff", '"}\n{"level": "ERROR"}'),
+    *("\r\nBcc: eve@example.com\r\n\r\n", '"}\n{"level": "ERROR"}', "\x1b[2J"),
+    *"\n\t\v\f\x01\x7f\x85\x1c\x1d\x1e\u2028\u2029\u200f\ufeff",
 ]
 RAW = [
     *(

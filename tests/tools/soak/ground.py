@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sqlite3
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,8 +9,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import redis
 
 from tests.servers import postgres
 from tests.servers.broker import Broker
@@ -87,15 +84,6 @@ class Ground:
         assert done.returncode in (0, 1) and done.stdout, done.stderr
         kinds = json.loads(done.stdout)["kinds"]
         return [f"{kind}: {found}" for kind, found in kinds.items() if found["count"]]
-
-    def versions(self) -> dict[str, str]:
-        """Return the versions of the database and, if it is used, of Redis."""
-        if not self.broker:
-            return {"sqlite": sqlite3.sqlite_version}
-        with redis.Redis.from_url(self.broker.url) as server:
-            broker = server.info("server")["redis_version"]
-        [[database]] = self.ledger.rows("SHOW server_version")
-        return {"postgresql": database, "redis-server": broker}
 
     def furnish(self, urls: Sequence[str]) -> Any:  # Any: JSON
         """Run furnish.py to create the tables and an endpoint per URL, and return its output."""
