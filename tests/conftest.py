@@ -44,8 +44,7 @@ PROCESSES = (
     *("tests/config/test_wsgi", "tests/contract/test_endpoints_generated", "tests/house/test_make"),
     *("tests/contract/test_endpoints_races.py::test_concurrent_selections",),
     *("tests/contract/test_endpoints_schemathesis", "tests/conversations/commands/test_serve"),
-    *("tests/conversations/test_dispatcher", "tests/webhooks/admin/test_delivery_clicks"),
-    "tests/webhooks/commands/test_webhook_sink",
+    *("tests/conversations/test_dispatcher", "tests/webhooks/commands/test_webhook_sink"),
 )
 
 

@@ -1,92 +1,28 @@
-"""The documented shapes of threads and messages: field names and permitted JSON types."""
+"""The documented shapes of threads and messages: the names of their fields, in order."""
 
 from typing import Any
 
-NONE = type(None)
-
-THREAD: dict[str, Any] = {
-    "id": str,
-    "chatbotId": str,
-    "visitorId": str,
-    "title": str,
-    "anonymous": bool,
-    "escalated": bool,
-    "important": bool,
-    "resolved": bool,
-    "archived": bool,
-    "unreadMessagesCount": int,
-    "positiveCount": int,
-    "negativeCount": int,
-    "tags": list,
-    "platformSource": str,
-    "startedAt": str,
-    "updatedAt": str,
-    "endedAt": (str, NONE),
-    "visitorName": str,
-    "visitorEmail": str,
-    "visitorPhone": str,
-    "botIconSrc": str,
-    "userIconSrc": str,
-    "agentIconSrc": str,
-    "bubbleIconSrc": str,
-    "llmModel": dict,
-}
-DETAILS: dict[str, Any] = {
-    "id": str,
-    "chatbotId": str,
-    "visitorId": str,
-    "anonymous": bool,
-    "escalated": bool,
-    "important": bool,
-    "resolved": bool,
-    "archived": bool,
-    "visitorIsIdentified": bool,
-    "unreadMessagesCount": int,
-    "positiveCount": int,
-    "negativeCount": int,
-    "visitorTotalSessions": int,
-    "visitorTotalMessages": int,
-    "webhookUrl": str,
-    "webhookToken": str,
-    "tags": list,
-    "internalNotes": str,
-    "platformSource": str,
-    "startedAt": str,
-    "updatedAt": str,
-    "endedAt": (str, NONE),
-    "visitorFirstSeenAt": str,
-    "visitorLastSeenAt": str,
-    "visitorName": str,
-    "visitorEmail": str,
-    "visitorPhoneNumber": str,
-}
-MESSAGE: dict[str, Any] = {
-    "id": str,
-    "threadId": str,
-    "chatbotId": str,
-    "messageType": str,
-    "systemMessageType": (str, NONE),
-    "content": str,
-    "contentTimestamp": str,
-    "agentName": (str, NONE),
-    "parentMessageId": (str, NONE),
-    "llmModelId": (str, NONE),
-    "reaction": (str, NONE),
-    "source": list,
-    "isEdited": bool,
-    "editedBy": (str, NONE),
-    "editedAt": (str, NONE),
-    "createdAt": str,
-    "updatedAt": str,
-}
-STATE: dict[str, Any] = {"id": str, "mode": str, "anonymous": bool, "unreadMessagesCount": int}
+THREAD = """
+    id chatbotId visitorId title anonymous escalated important resolved archived
+    unreadMessagesCount positiveCount negativeCount tags platformSource startedAt updatedAt endedAt
+    visitorName visitorEmail visitorPhone botIconSrc userIconSrc agentIconSrc bubbleIconSrc llmModel
+"""
+DETAILS = """
+    id chatbotId visitorId anonymous escalated important resolved archived visitorIsIdentified
+    unreadMessagesCount positiveCount negativeCount visitorTotalSessions visitorTotalMessages
+    webhookUrl webhookToken tags internalNotes platformSource startedAt updatedAt endedAt
+    visitorFirstSeenAt visitorLastSeenAt visitorName visitorEmail visitorPhoneNumber
+"""
+MESSAGE = """
+    id threadId chatbotId messageType systemMessageType content contentTimestamp agentName
+    parentMessageId llmModelId reaction source isEdited editedBy editedAt createdAt updatedAt
+"""
+STATE = "id mode anonymous unreadMessagesCount"
 
 
-def check(record: dict[str, Any], shape: dict[str, Any]) -> None:
-    """Assert that a record has exactly the shape's fields, in order, and that their types match."""
-    assert list(record) == list(shape)
-    wrong = {
-        name: record[name] for name, kind in shape.items() if not isinstance(record[name], kind)
-    }
-    assert not wrong
-    assert not [name for name, kind in shape.items() if kind is int and type(record[name]) is bool]
+def check(record: dict[str, Any], shape: str) -> None:
+    """Assert that a record has exactly the shape's fields, in order.
+
+    The types of the fields are those of the recorded responses in tests/contract.
+    """
+    assert list(record) == shape.split()

@@ -32,23 +32,11 @@ def test_user_and_ai_messages_are_recorded_in_order(
 ) -> None:
     asked, replied = send("What does it cost?")
     common = {"chatbotId": str(chatbot.pk), "threadId": str(thread.pk), "sources": []}
+    question = {"role": "user", "question": asked["content"], "answer": None}
+    answer = {"role": "assistant", "question": None, "answer": replied["content"]}
     assert events("NEW_MESSAGE") == [
-        common
-        | {
-            "messageId": asked["id"],
-            "role": "user",
-            "question": "What does it cost?",
-            "answer": None,
-            "createdAt": asked["createdAt"],
-        },
-        common
-        | {
-            "messageId": replied["id"],
-            "role": "assistant",
-            "question": None,
-            "answer": replied["content"],
-            "createdAt": replied["createdAt"],
-        },
+        common | {"messageId": made["id"], "createdAt": made["createdAt"]} | said
+        for made, said in ((asked, question), (replied, answer))
     ]
     assert list(json.loads(bytes(Delivery.objects.first().body))) == ["event", "data"]
 
@@ -118,11 +106,12 @@ def test_an_escalation_prompt_is_recorded_after_its_message(send: Send, chatbot:
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param(lambda: Endpoint.objects.update(is_active=False), id="switched off"),
-        pytest.param(lambda: Endpoint.objects.update(events=["NEW_LEAD"]), id="not subscribed"),
-        pytest.param(lambda: Endpoint.objects.all().delete(), id="no webhook"),
-        pytest.param(lambda: Account.objects.update(webhooks_enabled=False), id="no add-on"),
+        lambda: Endpoint.objects.update(is_active=False),
+        lambda: Endpoint.objects.update(events=["NEW_LEAD"]),
+        lambda: Endpoint.objects.all().delete(),
+        lambda: Account.objects.update(webhooks_enabled=False),
     ],
+    ids=["switched off", "not subscribed", "no webhook", "no add-on"],
 )
 def test_without_a_receiver_no_event_is_recorded(send: Send, change: Any) -> None:
     change()

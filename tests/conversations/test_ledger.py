@@ -3,7 +3,9 @@
 It reports no gaps in intact data, and exactly the expected kind of gap for each kind of damage.
 """
 
+import logging
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,10 +16,11 @@ from django.utils import timezone
 from accounts.models import Account
 from chatbots.models import Chatbot
 from config.database.ids import new_id
-from conversations import ledger
-from conversations.models import Message, OwedReply, Thread, ThreadCount
+from config.models import PeriodicWork
+from conversations import ledger, tasks
+from conversations.models import LedgerCheck, Message, OwedReply, Thread, ThreadCount
 from tests.conversations.conftest import Send
-from tests.factories.conversations import ThreadFactory
+from tests.factories.conversations import MessageFactory, ThreadFactory
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers import certificates
 from tests.servers.receiver import Receiver
@@ -203,3 +206,39 @@ def test_messages_within_the_grace_period_are_skipped(exchanged: list[dict[str, 
     age_configuration(hours=1)
     assert found() == {"message_without_delivery": 1}
     assert found(grace=timedelta(minutes=5)) == {}
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> list[Thread]:
+    """Four threads with wrong counters. Each thread is checked in a separate step."""
+    monkeypatch.setattr(ledger, "TABLES", [replace(one, size=1) for one in ledger.TABLES])
+    return [MessageFactory().thread for _ in range(4)]
+
+
+def test_the_result_is_stored_and_the_next_check_is_due_in_a_day(
+    threads: list[Thread], caplog: pytest.LogCaptureFixture
+) -> None:
+    PeriodicWork.objects.add([tasks.CHECK_LEDGER])
+    [(_, claim)] = PeriodicWork.objects.claim()
+    began = timezone.now()
+    with caplog.at_level(logging.ERROR):
+        tasks.check_ledger(claim)
+    row = LedgerCheck.objects.get()
+    assert set(row.gaps) == {rule.name for rule in ledger.RULES}
+    assert {name: count for name, count in row.gaps.items() if count} == {"thread_counts": 4}
+    assert row.finished_at is not None and row.finished_at >= began
+    assert "thread_counts: 4" in caplog.text
+    work = PeriodicWork.objects.get(name=tasks.CHECK_LEDGER)
+    assert work.due_at > began + timedelta(hours=23)
+
+
+def test_a_check_that_has_to_stop_resumes_where_it_stopped(threads: list[Thread]) -> None:
+    assert not ledger.resume(lambda: True)
+    row = LedgerCheck.objects.get()
+    assert (row.found["thread_counts"], row.gaps, row.finished_at) == (1, {}, None)
+    Thread.objects.filter(pk=min(thread.pk for thread in threads)).delete()  # already checked
+    goes = 1
+    while not ledger.resume(lambda: True):
+        goes += 1
+    assert goes > 4
+    assert LedgerCheck.objects.get().gaps["thread_counts"] == 4

@@ -19,7 +19,7 @@ from accounts.models import Mail
 from config.database.ids import new_id
 from config.models import PeriodicWork
 from config.models import Worker as WorkerRow
-from config.runtime.periodic import periodic, renewal
+from config.runtime.periodic import periodic
 from conversations import scheduler
 from conversations.models import OwedReply
 from conversations.scheduler import PERIODIC, Scheduler, acting
@@ -203,19 +203,6 @@ class TestPeriodicWork:
 
     pytestmark = pytest.mark.django_db
 
-    def test_it_is_claimed_once_until_it_is_finished(self) -> None:
-        PeriodicWork.objects.add(["sweep"])
-        PeriodicWork.objects.add(["sweep"])
-        [(name, claim)] = PeriodicWork.objects.claim()
-        assert PeriodicWork.objects.claim() == []
-        token = PeriodicWork.objects.confirm(name, claim)
-        assert token and PeriodicWork.objects.confirm(name, claim) is None
-        later = timezone.now() + timedelta(days=1)
-        assert PeriodicWork.objects.finish(name, token, next_due=later)
-        assert PeriodicWork.objects.claim() == []
-        PeriodicWork.objects.update(due_at=timezone.now())
-        assert len(PeriodicWork.objects.claim()) == 1
-
     def test_unfinished_work_is_claimed_again(self) -> None:
         PeriodicWork.objects.add(["sweep"])
         [(name, lost)] = PeriodicWork.objects.claim()
@@ -225,14 +212,6 @@ class TestPeriodicWork:
         PeriodicWork.objects.release(name, lost)
         assert PeriodicWork.objects.claim() == [], "a lost claim changes nothing"
         PeriodicWork.objects.release(name, claim)
-        assert len(PeriodicWork.objects.claim()) == 1
-
-    def test_it_is_claimed_again_after_the_clock_was_set_back(self) -> None:
-        PeriodicWork.objects.add(["sweep"])
-        long_after = timezone.now() + timedelta(days=365)
-        PeriodicWork.objects.update(due_at=long_after)
-        assert len(PeriodicWork.objects.claim()) == 1
-        PeriodicWork.objects.update(due_at=timezone.now(), claimed_until=long_after)
         assert len(PeriodicWork.objects.claim()) == 1
 
     def test_work_that_raises_an_error_is_due_again_soon(self) -> None:
@@ -247,18 +226,3 @@ class TestPeriodicWork:
         row = PeriodicWork.objects.get()
         assert row.claim is None
         assert row.due_at - timezone.now() <= timedelta(minutes=1)
-
-    def test_the_lease_of_running_work_is_renewed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        PeriodicWork.objects.add(["sweep"])
-        past = timezone.now() - timedelta(seconds=1)
-
-        @periodic("sweep")
-        def sweep() -> datetime:
-            PeriodicWork.objects.update(claimed_until=past)
-            renewal.renew(list(renewal.claims))
-            assert PeriodicWork.objects.claim() == []
-            return timezone.now() + timedelta(days=1)
-
-        [(_, claim)] = PeriodicWork.objects.claim()
-        sweep(claim)
-        assert PeriodicWork.objects.get().claim is None

@@ -25,42 +25,28 @@ def test_a_sealed_secret_is_unreadable_and_can_be_unsealed(text: str) -> None:
     assert sealing.unseal(sealed) == text
 
 
-def test_an_older_key_still_unseals_and_the_newest_key_seals(settings: Any) -> None:
+def test_the_old_key_still_unseals_and_is_not_needed_after_resealing(settings: Any) -> None:
     sealed = sealing.seal(SECRET)
     settings.ENCRYPTION_KEYS = (NEW, OLD)
     assert sealing.unseal(sealed) == SECRET
-    fresh = sealing.seal(SECRET)
-    settings.ENCRYPTION_KEYS = (NEW,)
-    assert sealing.unseal(fresh) == SECRET
-
-
-def test_the_old_key_is_not_needed_after_resealing(settings: Any) -> None:
-    sealed = sealing.seal(SECRET)
-    settings.ENCRYPTION_KEYS = (NEW, OLD)
     assert not sealing.is_newest(sealed)
-    renewed = sealing.reseal(sealed)
-    assert sealing.is_newest(renewed)
+    fresh, renewed = sealing.seal(SECRET), sealing.reseal(sealed)
     settings.ENCRYPTION_KEYS = (NEW,)
-    assert sealing.unseal(renewed) == SECRET
+    assert sealing.is_newest(renewed)
+    assert sealing.unseal(fresh) == sealing.unseal(renewed) == SECRET
 
 
 @pytest.mark.parametrize("open_", [sealing.unseal, sealing.reseal])
-@pytest.mark.parametrize("spoil", ["cut", "changed", "foreign", "rubbish", "empty", "not ascii"])
+@pytest.mark.parametrize("broken", ["cut", "changed", "foreign", SECRET, "", "ü" * 40])
 def test_a_secret_that_cannot_be_unsealed_is_an_error_without_details(
-    settings: Any, open_: Callable[[str], str], spoil: str
+    settings: Any, open_: Callable[[str], str], broken: str
 ) -> None:
     sealed = sealing.seal(SECRET)
-    if spoil == "foreign":
+    if broken == "foreign":
         settings.ENCRYPTION_KEYS = (NEW,)
-    broken = {
-        "cut": sealed[:-8],
-        "changed": sealed[:40] + ("A" if sealed[40] != "A" else "B") + sealed[41:],
-        "foreign": sealed,
-        "rubbish": SECRET,
-        "empty": "",
-        "not ascii": "ü" * 40,
-    }[spoil]
+    changed = sealed[:40] + ("A" if sealed[40] != "A" else "B") + sealed[41:]
+    spoilt = {"cut": sealed[:-8], "changed": changed, "foreign": sealed}
     with pytest.raises(SealBroken, match="decrypted with any of ENCRYPTION_KEYS") as caught:
-        open_(broken)
+        open_(spoilt.get(broken, broken))
     assert SECRET not in str(caught.value)
     assert caught.value.__suppress_context__

@@ -34,16 +34,12 @@ def choice(client: Client, **given: object) -> Choice:
 @pytest.mark.parametrize(
     ("chatbot", "account", "numbers", "fault"),
     [
-        ("help", "", [2], ""),
-        ("HE", "", [2], ""),
-        ("Shop 2", "", [1], ""),
-        ("shop", "acme", [0], ""),
-        ("Shop", "glo", [3], ""),
+        *(("help", "", [2], ""), ("HE", "", [2], ""), ("Shop 2", "", [1], "")),
+        *(("shop", "acme", [0], ""), ("Shop", "glo", [3], ""), ("", "Acme", [0, 1, 2], "")),
         ("Shop", "", [], "Several chatbots match “Shop”: enter the chatbot's id."),
         ("S", "Acme", [], "Several chatbots match “S”: type more of the name."),
         ("elp", "", [], "No chatbot matches “elp”."),
         ("help", "Globex", [], "No chatbot matches “help”."),
-        ("", "Acme", [0, 1, 2], ""),
         ("", "x%", [], "No account matches “x%”."),
     ],
 )

@@ -42,33 +42,15 @@ def page_of(row: Any) -> str:
     return reverse(f"admin:{name}_change", args=[row.pk])
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("inb", ["Inbox"]),
-        ("LEADS", ["Leads"]),
-        ("plans", []),
-        ("nbox", []),
-        ("sho", ["Shop one"]),
-        ("SHOP ONE", ["Shop one"]),
-        ("one", []),
-        ("ann", ["Anna Berg"]),
-        ("berg ann", ["Anna Berg"]),
-        ("anna b", ["Anna Berg"]),
-        ("Anna BE", ["Anna Berg"]),
-        ("anna x", []),
-        ("b", []),
-        ("a.berg@exa", ["Anna Berg"]),
-        ("%", []),
-        ("' OR 1=1", []),
-        ("x" * 5_000, []),
-        (" ", []),
-    ],
-)
-def test_names_are_found_by_their_beginning(
-    client: Client, chatbot: Chatbot, text: str, shown: list[str]
-) -> None:
+FOUND = dict.fromkeys(("ann", "berg ann", "anna b", "Anna BE", "a.berg@exa"), "Anna Berg")
+FOUND |= {"inb": "Inbox", "LEADS": "Leads", "sho": "Shop one", "SHOP ONE": "Shop one"}
+NOT_FOUND = ("plans", "nbox", "one", "anna x", "b", "%", "' OR 1=1", "x" * 5_000, " ")
+
+
+@pytest.mark.parametrize("text", [*FOUND, *NOT_FOUND])
+def test_names_are_found_by_their_beginning(client: Client, chatbot: Chatbot, text: str) -> None:
     furnish(chatbot)
+    shown = [FOUND[text]] if text in FOUND else []
     assert [title for title, _ in found(client, text)] == shown
 
 

@@ -41,11 +41,7 @@ def test_a_message_is_shown_as_plain_text(client: Client, thread: Thread) -> Non
     assert "javascript:alert" not in text
     assert "&lt;b&gt;page&lt;/b&gt;" in text
     assert text.count("&lt;img src=x onerror=alert(1)&gt;") == 2
-    assert (
-        text.count('<a href="https://example.com/?a=1&amp;b=" rel="noopener nofollow noreferrer">')
-        == 1
-    )
-    assert 'rel="nofollow"' not in text
+    assert '<a href="https://example.com/?a=1&amp;b=" rel="noopener nofollow noreferrer">' in text
 
 
 def test_every_author_is_named(client: Client, thread: Thread, agent: User) -> None:
@@ -108,14 +104,6 @@ def test_the_buttons_take_the_thread_over_and_return_it(
     assert (thread.escalated, thread.taken_over_by) == (False, None)
 
 
-def test_details_can_be_changed(client: Client, thread: Thread) -> None:
-    form = {"internal_notes": "calls back", "important": "on"}
-    client.post(at(thread, "details"), fields_of(client.get(at(thread))) | form)
-    thread.refresh_from_db()
-    assert thread.internal_notes == "calls back"
-    assert (thread.important, thread.archived) == (True, False)
-
-
 def test_a_text_that_two_people_have_changed_is_shown_before_it_is_replaced(
     client: Client, thread: Thread
 ) -> None:
@@ -152,14 +140,8 @@ def test_the_page_links_to_the_previous_and_the_next_waiting_conversation(
     assert links(ThreadFactory(chatbot=chatbot)) == {"next": at(first)}
 
 
-@pytest.fixture
-def draft(thread: Thread) -> Draft:
-    return Draft.objects.create(message=MessageFactory(thread=thread), content="came too late")
-
-
-def test_a_draft_is_deleted_once_it_is_used_as_an_answer(
-    client: Client, thread: Thread, draft: Draft
-) -> None:
+def test_a_draft_is_deleted_once_it_is_used_as_an_answer(client: Client, thread: Thread) -> None:
+    draft = Draft.objects.create(message=MessageFactory(thread=thread), content="came too late")
     form = fields_of(client.get(at(thread), {"draft": str(draft.pk)}))
     assert form["content"] == "came too late"
     assert set(form["draft"]) == {str(draft.pk)}  # the draft field of every form holds this id

@@ -6,7 +6,6 @@ from accounts.models import User
 from conversations.models import Message, Thread
 from conversations.models.message import MessageType
 from conversations.services import agent_message, history
-from conversations.services.agent_message import AnsweredMeanwhile
 from tests.factories.accounts import UserFactory
 from tests.factories.conversations import MessageFactory
 
@@ -19,20 +18,6 @@ def agents(db: None) -> tuple[User, User]:
 def answers(thread: Thread) -> list[str]:
     rows = Message.objects.filter(thread=thread, message_type=MessageType.AGENT_MESSAGE)
     return list(rows.order_by("position").values_list("content", flat=True))
-
-
-def test_an_answer_is_held_back_if_another_agent_has_answered_since(
-    thread: Thread, agents: tuple[User, User]
-) -> None:
-    kim, sam = agents
-    seen = MessageFactory(thread=thread).pk
-    first = agent_message.answer(thread.pk, agent=kim, content="Yes", newest_seen=seen)
-    with pytest.raises(AnsweredMeanwhile) as held:
-        agent_message.answer(thread.pk, agent=sam, content="No", newest_seen=seen)
-    assert held.value.answers == [first]
-    assert answers(thread) == ["Yes"]
-    agent_message.answer(thread.pk, agent=sam, content="No", newest_seen=first.pk)
-    assert answers(thread) == ["Yes", "No"]
 
 
 def test_an_answer_is_not_held_back_by_the_agents_own_answer_or_a_visitors_message(

@@ -1,11 +1,12 @@
 import threading
 from collections.abc import Callable
+from functools import partial
 from html import unescape
 from typing import Any
 
 import orjson
 import pytest
-from django.db import connection, connections
+from django.db import connection
 
 from chatbots.models import Chatbot, GeneralSettings, LlmModel
 from conversations.models import Draft, Message, Thread
@@ -39,13 +40,8 @@ def test_the_prompt_is_built_from_the_settings(
     asked: ModelServer, send: Send, chatbot: Chatbot, thread: Thread
 ) -> None:
     GeneralSettings.objects.update(description="A shop's bot.", history_message_context=3)
-    PersonaFactory(
-        chatbot=chatbot,
-        title="Clerk",
-        description=None,
-        instructions="Be brief.",
-        creativity_level=1,
-    )
+    clerk = {"title": "Clerk", "description": None, "instructions": "Be brief."}
+    PersonaFactory(chatbot=chatbot, creativity_level=1, **clerk)
     PersonaFactory(chatbot=chatbot, title="Asleep", is_active=False)
     InstructionFactory(chatbot=chatbot, instruction="Sell.", is_active=True, creativity_level=0.25)
     InstructionFactory(chatbot=chatbot, instruction="Never said.")
@@ -72,12 +68,10 @@ def test_the_prompt_is_built_from_the_settings(
 @pytest.mark.parametrize(
     "fault",
     [
-        pytest.param(answer(500, b"broken"), id="server error"),
-        pytest.param(answer(200, b"not json"), id="not JSON"),
-        pytest.param(saying(""), id="empty reply"),
-        pytest.param(saying("late", delay=5.0), id="too late"),
-        pytest.param(dripping("far too slow", gap=0.1), id="dripping"),
+        *(answer(500, b"broken"), answer(200, b"not json"), saying("")),
+        *(saying("late", delay=5.0), dripping("far too slow", gap=0.1)),
     ],
+    ids=["server error", "not JSON", "empty reply", "too late", "dripping"],
 )
 @pytest.mark.parametrize("fallback", [FALLBACK, "  "], ids=["with a fallback", "without one"])
 def test_the_fallback_replaces_the_reply_of_a_failed_model(
@@ -145,40 +139,28 @@ def test_a_message_that_is_too_long_does_not_prevent_later_replies(
     assert [send("short")[1]["content"] for _ in range(3)] == ["fine"] * 3
 
 
-class TestFailure:
-    """Staff are told which reply failed, and why."""
-
-    REASON = "the model's endpoint answered 404 (model_not_found)"
-
-    @pytest.fixture
-    def failed(self, asked: ModelServer, send: Send) -> None:
-        asked.say(failing(404, {"code": "model_not_found", "message": "sk-canary"}))
-        send()
-
-    def test_the_log_names_bot_model_and_code_but_no_text(
-        self, caplog: Any, failed: None, chatbot: Chatbot
-    ) -> None:
-        [record] = [one for one in caplog.get_records("setup") if "no reply" in one.getMessage()]
-        line = record.getMessage()
-        model = LlmModel.objects.get(title="Real")
-        for named in (str(chatbot.pk), str(model.pk), "Real", self.REASON):
-            assert named in line
-        assert "canary" not in line
-
-    def test_the_fallback_stores_its_reason_and_the_thread_page_shows_it(
-        self, failed: None, admin_client: Any, thread: Thread
-    ) -> None:
-        reply = Message.objects.get(message_type=MessageType.AI_MESSAGE)
-        assert reply.fallback_reason == self.REASON
-        page = admin_client.get(f"/admin/conversations/thread/{thread.pk}/change/")
-        assert f"fallback message: {self.REASON}" in unescape(page.content.decode())
-
-    def test_the_page_of_the_model_shows_its_last_failure(
-        self, failed: None, admin_client: Any
-    ) -> None:
-        model = LlmModel.objects.get(title="Real")
-        page = admin_client.get(f"/admin/chatbots/llmmodel/{model.pk}/change/")
-        assert f"UTC: {self.REASON}" in unescape(page.content.decode())
+def test_staff_are_told_which_reply_failed_and_why(
+    asked: ModelServer,
+    send: Send,
+    caplog: pytest.LogCaptureFixture,
+    admin_client: Any,
+    chatbot: Chatbot,
+    thread: Thread,
+) -> None:
+    reason = "the model's endpoint answered 404 (model_not_found)"
+    asked.say(failing(404, {"code": "model_not_found", "message": "sk-canary"}))
+    send()
+    model = LlmModel.objects.get(title="Real")
+    [line] = [line for line in caplog.messages if "no reply" in line]
+    for named in (str(chatbot.pk), str(model.pk), "Real", reason):
+        assert named in line
+    assert "canary" not in line
+    reply = Message.objects.get(message_type=MessageType.AI_MESSAGE)
+    assert reply.fallback_reason == reason
+    page = admin_client.get(f"/admin/conversations/thread/{thread.pk}/change/")
+    assert f"fallback message: {reason}" in unescape(page.content.decode())
+    page = admin_client.get(f"/admin/chatbots/llmmodel/{model.pk}/change/")
+    assert f"UTC: {reason}" in unescape(page.content.decode())
 
 
 @pytest.mark.django_db(transaction=True)
@@ -198,11 +180,11 @@ class TestWaiting:
     ) -> None:
         EndpointFactory(chatbot=chatbot)
         seen: list[Any] = []
-        asked.say(
-            self.answering_after(
-                lambda: seen.append((Message.objects.count(), Delivery.objects.count()))
-            )
-        )
+
+        def stored() -> None:
+            seen.append((Message.objects.count(), Delivery.objects.count()))
+
+        asked.say(self.answering_after(stored))
         assert [one["content"] for one in send("Hi")] == ["Hi", "answered"]
         assert seen == [(1, 1)]
 
@@ -210,20 +192,14 @@ class TestWaiting:
         self, api: Api, asked: ModelServer, send: Send, thread: Thread, here: str
     ) -> None:
         agent = UserFactory(name="Kim")
-        asked.say(
-            self.answering_after(
-                lambda: agent_message.answer(thread.pk, agent=agent, content="Kim here")
-            )
-        )
+        takes_over = partial(agent_message.answer, thread.pk, agent=agent, content="Kim here")
+        asked.say(self.answering_after(takes_over))
         [only] = send("Hi")
         draft = Draft.objects.get()
         assert (draft.content, str(draft.message_id)) == ("answered", only["id"])
         history = api.get(f"{here}/messages").json()["data"]["messages"]
-        assert [one["messageType"] for one in history] == [
-            "AGENT_MESSAGE",
-            "SYSTEM_MESSAGE",
-            "USER_MESSAGE",
-        ]
+        kinds = [one["messageType"] for one in history]
+        assert kinds == ["AGENT_MESSAGE", "SYSTEM_MESSAGE", "USER_MESSAGE"]
         assert history[0]["agentName"] == "Kim"
         assert b"answered" not in api.get(f"{here}/messages").content
 
@@ -260,19 +236,3 @@ class TestWaiting:
             assert reply["content"] == f"re: {question['content']}"
         positions = Message.objects.order_by("position").values_list("position", flat=True)
         assert list(positions) == list(range(1, 17))
-
-
-@pytest.mark.django_db(transaction=True)
-def test_no_pooled_connection_is_held_while_waiting_for_the_model(
-    asked: ModelServer, send: Send, settings: Any
-) -> None:
-    here, held = connections["default"], []
-
-    def look(_: Any) -> str:
-        held.append(here.connection)
-        return "answered"
-
-    asked.say(replying(look))
-    send()
-    [kept] = held
-    assert not (kept.in_transaction if settings.EMBEDDED else kept)

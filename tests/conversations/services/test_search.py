@@ -18,38 +18,27 @@ def anna(chatbot: Chatbot) -> Thread:
     return thread
 
 
-@pytest.mark.parametrize(
-    ("text", "is_found"),
-    [
-        ("charged", True),
-        ("Twice charged", True),
-        ("gläser", True),
-        ("charge", False),
-        ("charged thrice", False),
-        ("anna", True),
-        ("ann", True),
-        ("an", False),
-        ("berg anna", True),
-        ("anna.b@shop-one.example", True),
-        ("billing", True),
-        ("bill", True),
-        ("urgent very", True),
-        ("anna charged", False),
-        ("", False),
-        ("- * ' \\", False),
-        ("charged OR thrice", False),
-        ("charged' & 'x", False),
-        ('charged" OR "x', False),
-        ("NOT charged*", False),
-        ("a" * 5_000, False),
-        ("\u0000", False),
-    ],
+FOUND = ("charged", "Twice charged", "gläser", "anna", "ann", "berg anna", "billing", "bill")
+FOUND += ("anna.b@shop-one.example", "urgent very")
+NOT_FOUND = (
+    "charge",
+    "charged thrice",
+    "an",
+    "anna charged",
+    "",
+    "- * ' \\",
+    "a" * 5_000,
+    "\u0000",
 )
+NOT_FOUND += ("charged OR thrice", "charged' & 'x", 'charged" OR "x', "NOT charged*")
+
+
+@pytest.mark.parametrize("text", [*FOUND, *NOT_FOUND])
 def test_a_search_finds_a_thread_only_if_all_its_words_match(
-    chatbot: Chatbot, anna: Thread, text: str, is_found: bool
+    chatbot: Chatbot, anna: Thread, text: str
 ) -> None:
     hits = search.find(text, [chatbot.pk])
-    assert (hits.threads == {anna.pk}) is is_found
+    assert hits.threads == ({anna.pk} if text in FOUND else set())
     assert not hits.more
 
 
@@ -60,33 +49,13 @@ CONTENT = (
 )
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "kim.o'neil@mail.example.com",
-        "neil mail",
-        "https://shop.example.com/returns?order=A-1234-B",
-        "returns order",
-        "1234",
-        "12.50",
-        "50 EUR",
-        "report_2026.pdf",
-        "report",
-        "pdf",
-        "done.But",
-        "done",
-        "café",
-        "cafe",
-        "cafe\u0301",
-        "NẴNG",
-        "zurich",
-        "Zürich Basel",
-        "v1.2.3",
-        "quoted dashed",
-        "C++",
-        "naive",
-    ],
-)
+WORDS = ("kim.o'neil@mail.example.com", "neil mail", "returns order", "1234", "12.50", "50 EUR")
+WORDS += ("https://shop.example.com/returns?order=A-1234-B", "report_2026.pdf", "report", "pdf")
+WORDS += ("done.But", "done", "café", "cafe", "cafe\u0301", "NẴNG", "zurich", "Zürich Basel")
+WORDS += ("v1.2.3", "quoted dashed", "C++", "naive")
+
+
+@pytest.mark.parametrize("text", WORDS)
 @pytest.mark.parametrize("kind", ["message", "visitor", "tag"])
 def test_a_word_is_found_whatever_is_around_it(thread: Thread, kind: str, text: str) -> None:
     match kind:

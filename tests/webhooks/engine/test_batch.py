@@ -10,31 +10,11 @@ from tests.patience import PATIENCE
 from webhooks.engine.batch import Batch
 
 
-def test_items_that_arrive_during_a_write_are_written_together() -> None:
+def test_items_share_a_write_and_one_that_cannot_be_written_fails_alone() -> None:
     sizes, first, go = [], threading.Event(), threading.Event()
 
-    def write(items: list[int]) -> list[int]:
-        sizes.append(len(items))
-        first.set()
-        go.wait(PATIENCE)
-        return [item * 2 for item in items]
-
-    batch = Batch(write, patience=0.01)
-    with ThreadPoolExecutor(10) as threads:
-        begun = [threads.submit(batch, 0)]
-        assert first.wait(PATIENCE)
-        begun += [threads.submit(batch, number) for number in range(1, 10)]
-        while batch.waiting.qsize() < 9:
-            pass
-        go.set()
-        assert [one.result(PATIENCE) for one in begun] == [number * 2 for number in range(10)]
-    assert sizes == [1, 9]
-
-
-def test_an_item_that_cannot_be_written_fails_without_the_others() -> None:
-    first, go = threading.Event(), threading.Event()
-
     def write(items: list[str]) -> list[str]:
+        sizes.append(len(items))
         first.set()
         go.wait(PATIENCE)
         if "bad" in items:
@@ -42,13 +22,14 @@ def test_an_item_that_cannot_be_written_fails_without_the_others() -> None:
         return [item.upper() for item in items]
 
     batch = Batch(write, patience=0.01)
-    with ThreadPoolExecutor(4) as threads:
-        begun = {name: threads.submit(batch, name) for name in ("a",)}
+    with ThreadPoolExecutor(10) as threads:
+        begun = {"a": threads.submit(batch, "a")}
         assert first.wait(PATIENCE)
-        begun |= {name: threads.submit(batch, name) for name in ("b", "bad", "c")}
+        begun |= {name: threads.submit(batch, name) for name in ("b", "c", "bad")}
         while batch.waiting.qsize() < 3:
             pass
         go.set()
         assert [begun[name].result(PATIENCE) for name in "abc"] == ["A", "B", "C"]
         with pytest.raises(DataError):
             begun["bad"].result(PATIENCE)
+    assert sizes == [1, 3, 1, 1, 1], "the three together, and then each of them"

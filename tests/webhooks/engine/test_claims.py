@@ -1,7 +1,7 @@
 """A delivery must be claimed before it is attempted, and deliveries start in the right order."""
 
 from datetime import timedelta
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 from django.utils import timezone
@@ -21,7 +21,6 @@ from tests.webhooks.engine.steps import (
     stored,
 )
 from webhooks.engine import attempt, claims, queue, recovery, schedule
-from webhooks.engine.work import Claimed
 from webhooks.models import Delivery, Endpoint
 from webhooks.models.delivery import LONG_AGO
 from webhooks.models.reason import Refusal
@@ -36,36 +35,11 @@ pytestmark = [
 class TestClaims:
     """Only one task can begin a claimed delivery, even if a worker dies or stops."""
 
-    def test_a_second_task_with_the_same_claim_begins_nothing(self, delivery: Delivery) -> None:
-        [claimed] = claim()
-        assert schedule.confirm(claimed, worker=ME)
-        assert schedule.confirm(claimed, worker=ME) is None
-        assert delivery.attempts.count() == 1
-
-    def test_a_forged_claim_begins_nothing(self, delivery: Delivery) -> None:
-        claim()
-        assert schedule.confirm(Claimed(delivery.pk, uuid4()), worker=ME) is None
-        assert schedule.confirm(Claimed(uuid4(), uuid4()), worker=ME) is None
-
     def test_an_endpoint_has_no_more_attempts_in_flight_than_its_limit(
         self, endpoint: Endpoint
     ) -> None:
         DeliveryFactory.create_batch(12, chatbot=endpoint.chatbot)
         assert (len(claim()), len(claim())) == (8, 0)
-
-    @pytest.mark.parametrize(
-        ("told", "slow"),
-        [
-            ({"last_success_at": None}, True),
-            ({"timed_out": True}, True),
-            ({"failures_in_a_row": 9}, False),
-        ],
-    )
-    def test_untried_and_timed_out_endpoints_are_slow(
-        self, delivery: Delivery, told: dict[str, object], slow: bool
-    ) -> None:
-        Endpoint.objects.update(**told)
-        assert [one.slow for one in claim()] == [slow]
 
     def test_an_attempt_whose_worker_died_is_repeated_under_its_number(
         self, delivery: Delivery
@@ -112,13 +86,6 @@ class TestClaims:
         assert stored(delivery) == before
         assert before["claimed_until"] > timezone.now() + LEASE - timedelta(seconds=5)
 
-    def test_a_lease_far_in_the_future_has_expired(self, delivery: Delivery) -> None:
-        """Either the clock was set back, or an older version granted the lease."""
-        begin()
-        Delivery.objects.update(claimed_until=timezone.now() + 4 * LEASE)
-        recovery.free_expired()
-        assert stored(delivery)["claim"] is None
-
     def test_a_stopping_worker_releases_only_the_deliveries_that_have_not_begun(
         self, endpoint: Endpoint
     ) -> None:
@@ -158,10 +125,6 @@ class TestOrder:
         DeliveryFactory.create_batch(9, chatbot=endpoint.chatbot)
         retry = DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", attempts_count=1)
         assert self.heads()[0] == retry.pk
-
-    def test_threads_of_one_endpoint_start_in_parallel(self, endpoint: Endpoint) -> None:
-        made = [DeliveryFactory(chatbot=endpoint.chatbot, thread_id=new_id()) for _ in range(10)]
-        assert self.heads() == [delivery.pk for delivery in made[:8]]
 
     def test_the_older_event_starts_first_even_if_its_thread_is_newer(
         self, endpoint: Endpoint
@@ -206,3 +169,49 @@ class TestOrder:
         other = EndpointFactory(last_success_at=timezone.now())
         newest = DeliveryFactory(chatbot=other.chatbot)
         assert self.heads() == [newest.pk]
+
+
+def overdue(endpoint: Endpoint, count: int, *, state: str, seconds: float) -> list[Delivery]:
+    due = timezone.now() - timedelta(seconds=seconds)
+    return DeliveryFactory.create_batch(count, chatbot=endpoint.chatbot, state=state, due_at=due)
+
+
+def test_a_manual_retry_waits_for_automatic_retries_and_new_deliveries(endpoint: Endpoint) -> None:
+    replayed = overdue(endpoint, 40, state="FAILED", seconds=60)
+    [retry] = overdue(endpoint, 1, state="RETRYING", seconds=1)
+    event = DeliveryFactory(chatbot=endpoint.chatbot)
+    claimed = [one.delivery_id for one in claim(64)]
+    assert claimed[:2] == [retry.pk, event.pk]
+    assert set(claimed[2:]) <= {one.pk for one in replayed}
+
+
+def test_deliveries_that_were_interrupted_twice_run_one_at_a_time(endpoint: Endpoint) -> None:
+    twice = DeliveryFactory.create_batch(3, chatbot=endpoint.chatbot, interruptions=2)
+    others = DeliveryFactory.create_batch(2, chatbot=endpoint.chatbot, interruptions=1)
+    claimed = {one.delivery_id for one in claim(64)}
+    assert claimed == {twice[0].pk, *(one.pk for one in others)}
+    assert claim(64) == []
+    Delivery.objects.filter(pk=twice[0].pk).update(claim=None, due_at=None)
+    assert [one.delivery_id for one in claim(64)] == [twice[1].pk]
+
+
+def test_suspects_that_must_wait_do_not_hold_up_other_deliveries(endpoint: Endpoint) -> None:
+    dead = EndpointFactory(timed_out=True)
+    suspects = overdue(dead, 3, state="RETRYING", seconds=60)
+    Delivery.objects.filter(pk__in=[one.pk for one in suspects]).update(interruptions=2)
+    [other] = overdue(dead, 1, state="RETRYING", seconds=1)
+    DeliveryFactory(chatbot=endpoint.chatbot, interruptions=2)
+    [claimed] = claim(1)
+    Delivery.objects.filter(pk=claimed.delivery_id).update(interruptions=2)
+    assert [one.delivery_id for one in claim(64)] == [other.pk]
+
+
+def test_a_manual_retry_keeps_the_order_of_its_thread(endpoint: Endpoint) -> None:
+    thread, due = new_id(), timezone.now() - timedelta(seconds=60)
+    made = DeliveryFactory.create_batch(
+        3, chatbot=endpoint.chatbot, state="FAILED", due_at=due, thread_id=thread
+    )
+    for one in made:
+        [claimed] = claim(64)
+        assert claimed.delivery_id == one.pk
+        Delivery.objects.filter(pk=one.pk).update(claim=None, due_at=None)

@@ -46,13 +46,6 @@ def started(
     return [counts[id(one)] for one in endpoints]
 
 
-@pytest.mark.parametrize(("limit", "in_flight", "starts"), [(2, 0, 2), (8, 3, 5), (8, 8, 0)])
-def test_an_endpoint_is_held_to_its_limit_across_all_workers(
-    limit: int, in_flight: int, starts: int
-) -> None:
-    assert started([waiting(limit=limit, in_flight=in_flight)]) == [starts]
-
-
 @pytest.mark.parametrize(("slots", "starts"), [(1, 1), (2, 2), (8, 5), (64, 33)])
 def test_an_endpoint_takes_at_most_one_slot_more_than_half(slots: int, starts: int) -> None:
     [found] = started([waiting()], slots=slots)
@@ -93,27 +86,6 @@ def test_with_one_slot_each_endpoint_gets_its_turn() -> None:
     endpoints, rotation = [waiting() for _ in range(5)], Rotation()
     turns = [started(endpoints, slots=1, rotation=rotation).index(1) for _ in range(10)]
     assert sorted(turns[:5]) == sorted(turns[5:]) == [0, 1, 2, 3, 4]
-
-
-def test_only_one_delivery_of_a_thread_starts_at_a_time() -> None:
-    assert started([waiting(thread=uuid4())]) == [1]
-
-
-def test_a_retry_does_not_wait_for_its_thread() -> None:
-    one, thread = waiting(due=0), uuid4()
-    one.due.extend(Candidate(UUID(int=n), thread, in_order=False) for n in range(3))
-    assert started([one]) == [3]
-
-
-def test_only_one_suspect_runs_at_a_time() -> None:
-    one = waiting(due=1)
-    one.due.extend(Candidate(uuid4(), None, in_order=True, suspect=True) for _ in range(3))
-    others = waiting(due=2)
-    others.due.append(Candidate(uuid4(), None, in_order=True, suspect=True))
-    assert started([one, others]) in ([2, 2], [1, 3])
-    beside = [running(waiting(), 1, suspects=1)]
-    one.due = deque([Candidate(uuid4(), None, in_order=True, suspect=True)])
-    assert started([one], beside=beside) == [0]
 
 
 def test_at_most_256_claims_wait_for_their_attempts() -> None:

@@ -37,57 +37,45 @@ def test_a_receiver_gets_the_exact_bytes_and_the_documented_headers(receiver: Re
     assert len(arrival.headers) == 7
 
 
-@pytest.mark.proves("Delivery rules/1")
-@pytest.mark.proves("Delivery rules")
-@pytest.mark.parametrize("status", [200, 201, 202, 204, 206, 226, 299])
-def test_a_2xx_is_a_success(receiver: Receiver, status: int) -> None:
-    receiver.on("/", say.answer(status))
+ACCEPTED = (200, 201, 202, 204, 206, 226, 299)
+NOT_ACCEPTED = (300, 304, 400, 401, 404, 410, 429, 500, 503, 599, 600, 999)
+
+
+@pytest.mark.proves("Delivery rules/1", "Delivery rules")
+@pytest.mark.parametrize("status", [*ACCEPTED, *NOT_ACCEPTED])
+def test_a_2xx_is_a_success_and_every_other_status_a_failure_with_its_code(
+    receiver: Receiver, status: int
+) -> None:
+    receiver.on("/", say.answer(status, b"why" if status not in (204, 304) else b""))
     outcome = send(receiver.url())
-    assert (outcome.success, outcome.response_code, outcome.reason) == (True, status, Reason.NONE)
+    assert (outcome.success, outcome.response_code, outcome.reason) == (
+        status in ACCEPTED,
+        status,
+        Reason.NONE,
+    )
 
 
-@pytest.mark.proves("Delivery rules")
-@pytest.mark.parametrize("status", [300, 304, 400, 401, 404, 410, 429, 500, 503, 599, 600, 999])
-def test_every_other_status_is_a_failure_with_its_code(receiver: Receiver, status: int) -> None:
-    receiver.on("/", say.answer(status, b"why" if status != 304 else b""))
-    outcome = send(receiver.url())
-    assert (outcome.success, outcome.response_code, outcome.reason) == (False, status, "")
+WITHIN_STATUS, WITHIN_HEADERS = b"HTTP/1.1 200 O", b"HTTP/1.1 200 OK\r\nA: b\r\n"
 
 
-@pytest.mark.proves("Delivery rules/1")
-@pytest.mark.proves("Delivery rules")
+@pytest.mark.proves("Delivery rules/1", "Delivery rules")
 @pytest.mark.parametrize(
     ("behavior", "reason"),
     [
-        pytest.param(say.stall(), "TIMEOUT", id="silent"),
-        pytest.param(say.stall(b"HTTP/1.1 200 O"), "TIMEOUT", id="silent within the status line"),
-        pytest.param(
-            say.stall(b"HTTP/1.1 200 OK\r\nA: b\r\n"), "TIMEOUT", id="silent within the headers"
-        ),
-        pytest.param(say.drip_headers(), "TIMEOUT", id="dripping header"),
-        pytest.param(say.drip_header_lines(), "TIMEOUT", id="dripping header lines"),
-        pytest.param(say.drip_interim(), "TIMEOUT", id="dripping interim responses"),
-        pytest.param(say.answer(delay=600.0), "TIMEOUT", id="too late"),
-        pytest.param(
-            say.flood_of_interim(), "ANSWER_NOT_UNDERSTOOD", id="flood of interim responses"
-        ),
-        pytest.param(say.answer(101), "ANSWER_NOT_UNDERSTOOD", id="another protocol"),
-        pytest.param(say.endless_headers(), "ANSWER_NOT_UNDERSTOOD", id="endless headers"),
-        pytest.param(say.endless_line(), "ANSWER_NOT_UNDERSTOOD", id="endless header line"),
-        pytest.param(say.hang_up(b"\x00\xff" * 99 + b"\n"), "ANSWER_NOT_UNDERSTOOD", id="not HTTP"),
-        pytest.param(say.hang_up(b"HTTP/2 200\r\n\r\n"), "ANSWER_NOT_UNDERSTOOD", id="HTTP/2"),
-        pytest.param(say.hang_up(b"SSH-2.0-OpenSSH\r\n"), "ANSWER_NOT_UNDERSTOOD", id="SSH"),
-        pytest.param(say.hang_up(), "CONNECTION_CLOSED", id="closed"),
-        pytest.param(say.reset(), "CONNECTION_CLOSED", id="reset"),
-        pytest.param(
-            say.hang_up(b"HTTP/1.1 200 O"), "CONNECTION_CLOSED", id="closed within the status line"
-        ),
-        pytest.param(
-            say.hang_up(b"HTTP/1.1 200 OK\r\nA: b\r\n"),
-            "CONNECTION_CLOSED",
-            id="closed within the headers",
-        ),
-        pytest.param(say.hang_up(say.head(103)), "CONNECTION_CLOSED", id="closed after a 103"),
+        *((say.stall(sent), "TIMEOUT") for sent in (b"", WITHIN_STATUS, WITHIN_HEADERS)),
+        *((say.drip_headers(), "TIMEOUT"), (say.drip_header_lines(), "TIMEOUT")),
+        *((say.drip_interim(), "TIMEOUT"), (say.answer(delay=600.0), "TIMEOUT")),
+        (say.flood_of_interim(), "ANSWER_NOT_UNDERSTOOD"),
+        (say.answer(101), "ANSWER_NOT_UNDERSTOOD"),
+        (say.endless_headers(), "ANSWER_NOT_UNDERSTOOD"),
+        (say.endless_line(), "ANSWER_NOT_UNDERSTOOD"),
+        (say.hang_up(b"\x00\xff" * 99 + b"\n"), "ANSWER_NOT_UNDERSTOOD"),
+        (say.hang_up(b"HTTP/2 200\r\n\r\n"), "ANSWER_NOT_UNDERSTOOD"),
+        (say.hang_up(b"SSH-2.0-OpenSSH\r\n"), "ANSWER_NOT_UNDERSTOOD"),
+        *((say.hang_up(), "CONNECTION_CLOSED"), (say.reset(), "CONNECTION_CLOSED")),
+        (say.hang_up(WITHIN_STATUS), "CONNECTION_CLOSED"),
+        (say.hang_up(WITHIN_HEADERS), "CONNECTION_CLOSED"),
+        (say.hang_up(say.head(103)), "CONNECTION_CLOSED"),
     ],
 )
 def test_a_hostile_receiver_gets_no_success_and_no_extra_time(
@@ -127,23 +115,13 @@ def test_a_receiver_that_never_accepts_a_request_is_cut_off_in_time(
 @pytest.mark.parametrize(
     ("behavior", "waited"),
     [
-        pytest.param(say.stall(say.head(200, length=10)), 0.9, id="2xx, then silent"),
-        pytest.param(
-            say.stall(say.head(200, length=10) + b"123"), 0.9, id="2xx, then silent within the body"
-        ),
-        pytest.param(
-            say.hang_up(say.head(200, length=10) + b"123"),
-            0.0,
-            id="2xx, then closed within the body",
-        ),
-        pytest.param(say.drip_body(), 0.9, id="2xx, then dripping"),
-        pytest.param(say.endless_body(), 0.0, id="2xx, then endless"),
-        pytest.param(
-            say.endless_body(200, "Transfer-Encoding: chunked"), 0.0, id="2xx, then bad chunks"
-        ),
-        pytest.param(say.endless_trailers(), 0.0, id="2xx, then endless trailers"),
-        pytest.param(say.bomb(), 0.0, id="2xx, then a decompression bomb"),
-        pytest.param(say.early_hints(), 0.0, id="interim responses, then 2xx"),
+        (say.stall(say.head(200, length=10)), 0.9),
+        (say.stall(say.head(200, length=10) + b"123"), 0.9),
+        (say.drip_body(), 0.9),
+        (say.hang_up(say.head(200, length=10) + b"123"), 0.0),
+        (say.endless_body(), 0.0),
+        (say.endless_body(200, "Transfer-Encoding: chunked"), 0.0),  # the chunks are invalid
+        *((say.endless_trailers(), 0.0), (say.bomb(), 0.0), (say.early_hints(), 0.0)),
     ],
 )
 def test_the_status_decides_at_the_end_of_the_headers(
@@ -164,13 +142,6 @@ def test_a_response_with_many_headers_is_a_response(receiver: Receiver) -> None:
     outcome = send(receiver.url())
     assert (outcome.success, outcome.reason) == (True, "")
     assert len(outcome.response_headers) == 99
-
-
-def test_a_body_is_awaited_for_no_longer_than_a_second(receiver: Receiver) -> None:
-    receiver.on("/", say.drip_body())
-    began = time.monotonic()
-    assert send(receiver.url()).response_body.startswith(b"a")
-    assert time.monotonic() - began < 1 + SLACK
 
 
 def test_an_endless_body_is_read_only_up_to_a_limit(
@@ -208,13 +179,8 @@ def test_the_beginning_of_a_body_is_stored_as_received(
 @pytest.mark.parametrize(
     "behavior",
     [
-        pytest.param(
-            say.answer(500, b">" + LONG_SECRET.encode() * 300), id="cut off at the reading limit"
-        ),
-        pytest.param(
-            say.hang_up(say.head(500, length=99) + LONG_SECRET[:40].encode()),
-            id="cut off by the receiver",
-        ),
+        say.answer(500, b">" + LONG_SECRET.encode() * 300),  # cut off at the reading limit
+        say.hang_up(say.head(500, length=99) + LONG_SECRET[:40].encode()),
     ],
 )
 def test_a_quoted_secret_is_masked_even_where_the_body_breaks_off(

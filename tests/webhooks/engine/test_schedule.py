@@ -1,6 +1,5 @@
 """A delivery's states, tested with the real schedule and a real receiver."""
 
-import socket
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -25,21 +24,6 @@ pytestmark = [
     pytest.mark.usefixtures("trusting"),
     pytest.mark.proves("States and transitions", "Delivery rules"),
 ]
-
-
-def test_a_delivery_that_is_accepted_at_the_first_attempt_is_a_success(
-    receiver: Receiver, delivery: Delivery
-) -> None:
-    assert run() == 1
-    now = stored(delivery)
-    assert (now["state"], now["due_at"], now["claim"], now["last_code"]) == (
-        "SUCCESS",
-        None,
-        None,
-        200,
-    )
-    assert states(delivery) == [(1, "SUCCESS")]
-    assert run() == 0
 
 
 @pytest.mark.proves(
@@ -68,13 +52,18 @@ def test_three_retries_follow_after_their_delays_and_then_the_delivery_has_faile
     assert len(receiver.arrivals) == 4
 
 
-def test_a_retry_that_is_accepted_is_a_success(receiver: Receiver, delivery: Delivery) -> None:
-    receiver.on("/hook", BROKEN, OK)
-    run()
-    make_due(delivery)
-    run()
-    assert stored(delivery)["state"] == "SUCCESS"
-    assert states(delivery) == [(1, "RETRYING"), (2, "SUCCESS")]
+@pytest.mark.parametrize("failures", [0, 1])
+def test_an_attempt_that_is_accepted_is_a_success(
+    receiver: Receiver, delivery: Delivery, failures: int
+) -> None:
+    receiver.on("/hook", *[BROKEN] * failures, OK)
+    for _ in range(failures):
+        run()
+        make_due(delivery)
+    assert (run(), run()) == (1, 0)
+    assert states(delivery) == [*[(1, "RETRYING")] * failures, (failures + 1, "SUCCESS")]
+    now = stored(delivery)
+    assert (now["state"], now["due_at"], now["claim"]) == ("SUCCESS", None, None)
 
 
 @pytest.mark.proves("Delivery rules/5")
@@ -92,12 +81,6 @@ def test_an_attempt_records_what_was_sent_and_received(
     assert bytes(made.response_body) == b"x" * 4096
     assert made.response_ms is not None
     assert made.started_at <= made.finished_at
-
-
-def test_a_pending_attempt_is_in_the_log_while_it_runs(delivery: Delivery) -> None:
-    begin()
-    assert states(delivery) == [(1, "PENDING")]
-    assert stored(delivery)["state"] == "PENDING"
 
 
 @pytest.mark.parametrize(
@@ -123,56 +106,31 @@ def test_deliveries_waiting_when_the_webhook_is_removed_fail_with_the_reason(
     assert not receiver.arrivals
 
 
-@pytest.mark.parametrize(
-    ("url", "reason", "detail"),
-    [
-        ("https://10.0.0.1/hook", Reason.URL_NOT_ALLOWED, "URL must lead to a public address"),
-        (
-            "https://hooks.example.com/hook",
-            Reason.ADDRESS_NOT_ALLOWED,
-            "10.0.0.1 is not a public address",
-        ),
-    ],
-)
-def test_a_forbidden_address_is_an_attempt_with_a_clear_error(
-    delivery: Delivery, monkeypatch: pytest.MonkeyPatch, url: str, reason: Reason, detail: str
-) -> None:
-    ask = socket.getaddrinfo
-
-    def answer(host: bytes | str, *args: Any, **options: Any) -> list[Any]:
-        return ask("10.0.0.1" if host == b"hooks.example.com" else host, *args, **options)
-
-    monkeypatch.setattr(socket, "getaddrinfo", answer)
+def test_a_forbidden_address_is_an_attempt_with_a_clear_error(delivery: Delivery) -> None:
+    url = "https://10.0.0.1/hook"
     Endpoint.objects.update(url=url)
     run()
     made, now = delivery.attempts.get(), stored(delivery)
     assert (made.number, made.status, made.url, made.response_code) == (1, "RETRYING", url, None)
-    assert (made.reason, made.detail[: len(detail)]) == (reason, detail)
-    assert (now["last_reason"], now["last_detail"]) == (reason, made.detail)
+    assert made.reason == Reason.URL_NOT_ALLOWED
+    assert "URL must lead to a public address" in made.detail
+    assert (now["last_reason"], now["last_detail"]) == (made.reason, made.detail)
     assert (now["state"], now["due_at"]) == ("RETRYING", made.finished_at + timedelta(seconds=600))
 
 
 def test_an_unreadable_secret_is_an_ordinary_failure_with_a_clear_error(
-    receiver: Receiver, delivery: Delivery, endpoint: Endpoint, settings: Any
+    receiver: Receiver, delivery: Delivery, endpoint: Endpoint
 ) -> None:
-    type(endpoint).objects.update(sealed_secret="not sealed with any key")
-    run()
+    other = DeliveryFactory(chatbot=EndpointFactory(url=receiver.url("/other")).chatbot)
+    Endpoint.objects.filter(pk=endpoint.pk).update(sealed_secret="not sealed with any key")
+    assert run() == 2
+    assert stored(other)["state"] == "SUCCESS"
     assert stored(delivery)["state"] == "RETRYING"
     assert stored(delivery)["last_reason"] == Refusal.SECRET_UNREADABLE
     type(endpoint).objects.update(sealed_secret=sealing.seal("the right secret"))
     make_due(delivery)
     run()
     assert stored(delivery)["state"] == "SUCCESS"
-
-
-def test_an_unreadable_secret_does_not_stop_other_deliveries(
-    receiver: Receiver, delivery: Delivery, endpoint: Endpoint
-) -> None:
-    type(endpoint).objects.update(sealed_secret="not sealed with any key")
-    other = DeliveryFactory(chatbot=EndpointFactory(url=receiver.url("/other")).chatbot)
-    assert run() == 2
-    assert [stored(each)["state"] for each in (delivery, other)] == ["RETRYING", "SUCCESS"]
-    assert [arrival.path for arrival in receiver.arrivals] == ["/other"]
 
 
 def test_a_url_changed_between_attempts_applies_from_the_next_attempt(
@@ -227,13 +185,6 @@ class TestManualRetry:
         assert [schedule.retry([failed.pk], by="Kim") for _ in range(3)] == [1, 0, 0]
         begin()
         assert schedule.retry([failed.pk], by="Kim") == 0
-
-    @pytest.mark.parametrize("state", ["PENDING", "RETRYING", "SUCCESS"])
-    def test_only_failed_deliveries_are_retried(self, endpoint: Endpoint, state: str) -> None:
-        delivery = DeliveryFactory(chatbot=endpoint.chatbot, state=state, due_at=None)
-        before = stored(delivery)
-        assert schedule.retry([delivery.pk], by="Kim") == 0
-        assert stored(delivery) == before
 
 
 class TestHealth:

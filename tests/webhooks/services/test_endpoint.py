@@ -9,9 +9,7 @@ from tests.factories.webhooks import SECRET, EndpointFactory
 from webhooks import sealing
 from webhooks.models import Endpoint
 from webhooks.models.endpoint import FIRST_LIMIT
-from webhooks.payloads import Event
 from webhooks.services.endpoint import (
-    ConfigurationError,
     configure,
     replace_secret,
 )
@@ -28,16 +26,6 @@ def secret_of(endpoint: Endpoint) -> str:
     return sealing.unseal(Endpoint.objects.get(pk=endpoint.pk).sealed_secret)
 
 
-def test_a_generated_secret_is_returned_once(chatbot: Chatbot) -> None:
-    endpoint, secret = configure(chatbot, url=URL)
-    assert secret is not None
-    assert len(secret) >= 16
-    assert secret_of(endpoint) == secret
-    assert secret not in str(stored())
-    assert endpoint.masked_secret == f"****{secret[-4:]}"
-    assert endpoint.events == [event.value for event in Event]
-
-
 def test_a_second_configuration_replaces_everything_that_is_not_kept(chatbot: Chatbot) -> None:
     first, secret = configure(chatbot, url=URL)
     Endpoint.objects.update(failures_in_a_row=3, timed_out=True, attempts_limit=64)
@@ -47,28 +35,6 @@ def test_a_second_configuration_replaces_everything_that_is_not_kept(chatbot: Ch
     assert (now["url"], now["is_active"]) == (f"{URL}/2", False)
     health = now["failures_in_a_row"], now["timed_out"], now["attempts_limit"]
     assert health == (0, False, FIRST_LIMIT), "reset for the new URL"
-
-
-@pytest.mark.parametrize(
-    ("given", "path", "words"),
-    [
-        ({"url": "http://hooks.example.com"}, ["url"], "URL must begin with https://"),
-        ({"secret": "x" * 15}, ["secret"], "secret must have at least 16 characters"),
-        ({"secret": ""}, ["secret"], "secret must have at least 16 characters"),
-        ({"events": []}, ["events"], "at least one event is needed"),
-        ({"events": ["NEW_MESSAGE", "OTHER"]}, ["events"], "unknown: OTHER"),
-        ({"keep_secret": True}, ["secret"], "there is no secret to keep yet"),
-        ({"keep_secret": True, "secret": "x" * 16}, ["secret"], "keep the current one"),
-    ],
-)
-def test_an_invalid_configuration_names_the_field_and_stores_nothing(
-    chatbot: Chatbot, given: dict[str, Any], path: list[str], words: str
-) -> None:
-    with pytest.raises(ConfigurationError) as refused:
-        configure(chatbot, **{"url": URL} | given)
-    assert refused.value.path == path
-    assert words in str(refused.value)
-    assert not Endpoint.objects.exists()
 
 
 @pytest.mark.parametrize("given", [None, "another-good-secret"])

@@ -9,7 +9,7 @@ from chatbots.models import Chatbot
 from config.database.ids import new_id
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from webhooks.models import Delivery
-from webhooks.services.retry import retry, retry_slowly
+from webhooks.services.retry import retry_slowly
 
 pytestmark = [pytest.mark.django_db, pytest.mark.proves("Delivery rules")]
 
@@ -21,15 +21,6 @@ def chatbot() -> Chatbot:
 
 def failed(chatbot: Chatbot, **fields: Any) -> Delivery:
     return DeliveryFactory(chatbot=chatbot, **{"state": "FAILED", "due_at": None} | fields)
-
-
-def test_only_failed_deliveries_are_retried_and_their_number_is_returned(chatbot: Chatbot) -> None:
-    failed(chatbot)
-    for state in ("PENDING", "RETRYING", "SUCCESS"):
-        failed(chatbot, state=state)
-    assert retry(Delivery.objects.all(), by="Kim") == 1
-    assert Delivery.objects.get(due_at__isnull=False).retried_by == "Kim"
-    assert retry(Delivery.objects.all(), by="Kim") == 0
 
 
 def test_many_retries_are_spread_over_time_by_endpoint_in_the_order_of_their_events(
@@ -44,10 +35,3 @@ def test_many_retries_are_spread_over_time_by_endpoint_in_the_order_of_their_eve
     assert due[-1] - due[0] == timedelta(seconds=2.4), "ten per second"
     beside = Delivery.objects.get(pk=other.pk).due_at - due[0]
     assert abs(beside) < timedelta(seconds=2), "the retries of each endpoint begin immediately"
-
-
-def test_a_bulk_retry_skips_test_dispatches(chatbot: Chatbot) -> None:
-    sample, event = failed(chatbot, is_test=True), failed(chatbot)
-    assert sum(retry_slowly(Delivery.objects.all(), by="Kim")) == 1
-    assert Delivery.objects.get(due_at__isnull=False) == event
-    assert retry(Delivery.objects.filter(pk=sample.pk), by="Kim") == 1

@@ -7,10 +7,7 @@ import pytest
 
 from chatbots.models import Chatbot
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
-from tests.servers.behaviors import answer
-from tests.servers.processes import Worker, wait_until
-from tests.servers.receiver import Receiver
-from webhooks.models import Attempt, Delivery, Endpoint, RetryJob
+from webhooks.models import Delivery, RetryJob
 from webhooks.models.retry_job import JobState
 from webhooks.services import retry_job
 from webhooks.services.retry import retry
@@ -134,24 +131,3 @@ def test_an_endpoint_has_one_job_at_a_time(bot: Chatbot) -> None:
         resume(first)
     first.refresh_from_db()
     assert first.state == JobState.STOPPED
-
-
-@pytest.mark.slow
-@pytest.mark.django_db(transaction=True)
-def test_a_job_survives_the_death_of_its_worker(receiver: Receiver, endpoint: Endpoint) -> None:
-    receiver.on("/hook", answer(200))
-    failed(endpoint.chatbot, 80)
-    began = job(per_second=20)
-    with Worker() as worker:
-        wait_until(lambda: len(receiver.arrivals) >= 10, told=worker.said)
-        worker.kill()
-    with Worker() as worker:
-        wait_until(
-            lambda: (
-                RetryJob.objects.get().state == JobState.DONE
-                and not Delivery.objects.exclude(state="SUCCESS").exists()
-            ),
-            told=worker.said,
-        )
-    assert sum(part.retried for part in began.parts.all()) == 80
-    assert Attempt.objects.filter(interrupted=False).count() == 80

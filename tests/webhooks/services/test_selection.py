@@ -21,38 +21,6 @@ def failed(chatbot: Chatbot, **fields: Any) -> Delivery:
     return DeliveryFactory(chatbot=chatbot, **made | fields)
 
 
-@pytest.mark.parametrize(
-    ("fields", "other", "selection"),
-    [
-        ({"event": "NEW_LEAD"}, {}, {"event": "NEW_LEAD"}),
-        ({}, {"last_code": 404}, {"code_class": "5xx"}),
-        ({"last_code": 600}, {"last_code": 499}, {"code_class": "5xx"}),
-        ({"last_code": 404}, {}, {"code_class": "4xx"}),
-        ({"last_code": 301}, {}, {"code_class": "3xx"}),
-        ({"state": "SUCCESS", "last_code": 204}, {}, {"code_class": "2xx"}),
-        ({"last_code": None, "last_reason": "TIMEOUT"}, {}, {"code_class": "none"}),
-        (
-            {"last_code": None, "last_reason": "TIMEOUT"},
-            {"last_code": None, "attempts_count": 0, "state": "PENDING"},
-            {"code_class": "none"},
-        ),
-        ({"last_code": 500}, {}, {"cause": "500"}),
-        ({"last_code": 999}, {}, {"cause": "999"}),
-        (
-            {"last_code": None, "last_reason": "TIMEOUT"},
-            {"last_code": None, "last_reason": "NAME_NOT_FOUND"},
-            {"cause": "TIMEOUT"},
-        ),
-    ],
-)
-def test_each_part_of_a_filter_selects_the_matching_deliveries(
-    chatbot: Chatbot, fields: dict[str, Any], other: dict[str, Any], selection: dict[str, Any]
-) -> None:
-    wanted = failed(chatbot, **fields)
-    failed(chatbot, **other)
-    assert Selection(**selection).rows().get() == wanted
-
-
 def test_deliveries_can_be_selected_by_chatbot_account_time_span_and_id(chatbot: Chatbot) -> None:
     wanted = failed(chatbot, thread_id=new_id(), message_id=new_id())
     failed(DeliveryFactory().chatbot)
