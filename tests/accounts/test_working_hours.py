@@ -39,48 +39,39 @@ def test_a_time_zone_must_be_known(name: str, valid: bool) -> None:
     assert accepts(validate_zone, name) is valid
 
 
+OFFICE, BERLIN = "Mon-Fri 09:00-17:00", "Europe/Berlin"
+NIGHT, WEEK = "Fri 22:00-06:00", "Mon-Sun 22:00-06:00"
+FRIDAY, SATURDAY, SUNDAY, MONDAY = (f"2026-11-{day}T" for day in (20, 21, 22, 23))
+FORWARD, BACK = "2026-03-29T", "2026-10-25T"  # Sundays on which the clocks in Berlin change
+
+
 @pytest.mark.parametrize(
-    ("hours", "zone", "moment", "works"),
+    ("hours", "zone", "inside", "outside"),
     [
-        ("Mon-Fri 09:00-17:00", "UTC", "2026-11-20T09:00", True),  # a Friday
-        ("Mon-Fri 09:00-17:00", "UTC", "2026-11-20T08:59", False),
-        ("Mon-Fri 09:00-17:00", "UTC", "2026-11-20T16:59:59.999999", True),
-        ("Mon-Fri 09:00-17:00", "UTC", "2026-11-20T17:00", False),
-        ("Mon-Fri 09:00-17:00", "UTC", "2026-11-21T10:00", False),
-        ("Mon-Fri 09:00-17:00", "Europe/Berlin", "2026-11-20T08:00", True),
-        ("Mon-Fri 09:00-17:00", "Europe/Berlin", "2026-07-17T07:00", True),  # in summer
-        # Until midnight
-        ("Fri 09:00-24:00", "UTC", "2026-11-20T23:59:59.999999", True),
-        ("Fri 09:00-24:00", "UTC", "2026-11-21T00:00", False),
-        ("Fri 09:00-00:00", "UTC", "2026-11-20T23:59", True),
-        ("Fri 09:00-00:00", "UTC", "2026-11-21T00:00", False),
-        ("Fri 00:00-24:00", "UTC", "2026-11-20T00:00", True),
-        ("Fri 00:00-24:00", "UTC", "2026-11-19T23:59", False),
+        (OFFICE, "UTC", [f"{FRIDAY}09:00", f"{FRIDAY}16:59:59.999999"], [f"{FRIDAY}08:59"]),
+        (OFFICE, "UTC", [], [f"{FRIDAY}17:00", f"{SATURDAY}10:00"]),
+        (OFFICE, BERLIN, [f"{FRIDAY}08:00", "2026-07-17T07:00"], []),  # in winter and in summer
+        *(
+            (f"Fri 09:00-{midnight}", "UTC", [f"{FRIDAY}23:59:59.999999"], [f"{SATURDAY}00:00"])
+            for midnight in ("24:00", "00:00")
+        ),
+        ("Fri 00:00-24:00", "UTC", [f"{FRIDAY}00:00"], ["2026-11-19T23:59"]),
         # Overnight hours begin on the named day and end on the next
-        ("Fri 22:00-06:00", "UTC", "2026-11-20T05:59", False),
-        ("Fri 22:00-06:00", "UTC", "2026-11-20T21:59", False),
-        ("Fri 22:00-06:00", "UTC", "2026-11-20T22:00", True),
-        ("Fri 22:00-06:00", "UTC", "2026-11-21T05:59", True),
-        ("Fri 22:00-06:00", "UTC", "2026-11-21T06:00", False),
-        ("Fri 22:00-06:00", "UTC", "2026-11-21T22:00", False),
-        ("Sun 22:00-06:00", "UTC", "2026-11-23T05:59", True),  # a Monday
-        ("Mon-Sun 22:00-06:00", "UTC", "2026-11-23T05:59", True),
-        ("Mon-Sun 22:00-06:00", "UTC", "2026-11-23T06:00", False),
-        # A night on which the clocks go forward, and a night on which they go back
-        ("Sat 22:00-06:00", "Europe/Berlin", "2026-03-28T21:00", True),
-        ("Sat 22:00-06:00", "Europe/Berlin", "2026-03-29T03:59", True),
-        ("Sat 22:00-06:00", "Europe/Berlin", "2026-03-29T04:00", False),
-        ("Sat 22:00-06:00", "Europe/Berlin", "2026-10-25T04:59", True),
-        ("Sat 22:00-06:00", "Europe/Berlin", "2026-10-25T05:00", False),
-        ("Sun 02:00-03:00", "Europe/Berlin", "2026-10-25T00:30", True),  # 02:30 in summer time
-        ("Sun 02:00-03:00", "Europe/Berlin", "2026-10-25T01:30", True),  # 02:30 again
-        ("Sun 02:00-03:00", "Europe/Berlin", "2026-03-29T00:59", False),
-        ("Sun 02:00-03:00", "Europe/Berlin", "2026-03-29T01:00", False),  # 03:00; 02:30 is skipped
+        (NIGHT, "UTC", [f"{FRIDAY}22:00", f"{SATURDAY}05:59"], [f"{FRIDAY}05:59"]),
+        (NIGHT, "UTC", [], [f"{FRIDAY}21:59", f"{SATURDAY}06:00", f"{SATURDAY}22:00"]),
+        (WEEK, "UTC", [f"{SUNDAY}22:00", f"{MONDAY}05:59"], [f"{MONDAY}06:00"]),
+        ("Sat 22:00-06:00", BERLIN, ["2026-03-28T21:00", f"{FORWARD}03:59"], [f"{FORWARD}04:00"]),
+        ("Sat 22:00-06:00", BERLIN, [f"{BACK}04:59"], [f"{BACK}05:00"]),
+        # 02:30 comes twice when the clocks go back, and is skipped when they go forward
+        ("Sun 02:00-03:00", BERLIN, [f"{BACK}00:30", f"{BACK}01:30"], []),
+        ("Sun 02:00-03:00", BERLIN, [], [f"{FORWARD}00:59", f"{FORWARD}01:00"]),
     ],
 )
 def test_a_time_is_compared_with_the_hours_in_their_time_zone(
-    hours: str, zone: str, moment: str, works: bool
+    hours: str, zone: str, inside: list[str], outside: list[str]
 ) -> None:
-    asked = datetime.fromisoformat(moment).replace(tzinfo=UTC)
-    assert is_working_time(asked, hours, zone) is works
-    assert is_working_time(asked, "", zone)
+    for works, moments in ((True, inside), (False, outside)):
+        for moment in moments:
+            asked = datetime.fromisoformat(moment).replace(tzinfo=UTC)
+            assert is_working_time(asked, hours, zone) is works, moment
+            assert is_working_time(asked, "", zone)
