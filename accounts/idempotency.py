@@ -11,7 +11,7 @@ import re
 import secrets
 import time
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import NamedTuple
 from uuid import UUID
@@ -19,6 +19,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Sum, Window
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from accounts.models import StoredAnswer
@@ -26,7 +27,7 @@ from accounts.models.stored_answer import SMALLEST
 from config.api import limits
 from config.api.errors import ApiError, InvalidRequest
 from config.api.viewsets import IDEMPOTENCY_KEY
-from config.database.claims import LEASE, Renewal
+from config.database.claims import Renewal, has_expired, lease_end
 from config.database.ids import new_id
 from config.database.locks import delete_unlocked, update_unlocked
 from config.runtime.gate import waiting
@@ -111,9 +112,9 @@ def _look(
 
     A response older than KEPT_FOR is deleted first.
     """
-    now, holder = timezone.now(), new_id()
+    holder = new_id()
     row = StoredAnswer.objects.filter(user=user_id, name=name).first()
-    if row and row.status is not None and row.created_at < now - KEPT_FOR:
+    if row and row.status is not None and row.created_at < timezone.now() - KEPT_FOR:
         StoredAnswer.objects.filter(pk=row.pk).delete()
         row = None
     if row is None:
@@ -123,18 +124,15 @@ def _look(
             name=name,
             request_digest=digest,
             claim=holder,
-            claimed_until=now + LEASE,
+            claimed_until=lease_end(),
         )
         StoredAnswer.objects.bulk_create([made], ignore_conflicts=True)
         row = StoredAnswer.objects.filter(user=user_id, name=name).first()
         mine = row is not None and row.claim == holder
         return (Claim(row.pk, holder, account_id) if row and mine else None), row
-    earliest, latest = _valid_until(now)
-    leased = earliest <= row.claimed_until <= latest
-    if row.status is None and row.request_digest == digest and not leased:
-        held = StoredAnswer.objects.filter(pk=row.pk, claim=row.claim)
-        ended = held.exclude(claimed_until__range=(earliest, latest))
-        if ended.update(claim=holder, claimed_until=now + LEASE):
+    if row.status is None and row.request_digest == digest:
+        ended = StoredAnswer.objects.filter(has_expired(), pk=row.pk, claim=row.claim)
+        if ended.exists() and ended.update(claim=holder, claimed_until=lease_end()):
             return Claim(row.pk, holder, account_id), row
     return None, row
 
@@ -163,14 +161,13 @@ def prune(account_id: UUID) -> None:
     beyond = answers.annotate(size_since=size_since).filter(size_since__gt=MAX_KEPT)
     newest = beyond.order_by("-created_at").values_list("created_at", flat=True).first()
     if newest:
-        ended = answers.exclude(claimed_until__range=_valid_until(timezone.now()))
-        ended.filter(created_at__lte=newest).delete()
+        answers.filter(has_expired(), created_at__lte=newest).delete()
 
 
 def abandon(claim: Claim) -> None:
     """End the lease early, so that the next request with the key takes over and continues."""
     held = StoredAnswer.objects.filter(pk=claim.row, claim=claim.holder)
-    held.update(claimed_until=timezone.now())
+    held.update(claimed_until=Now())
 
 
 def discard(claim: Claim) -> None:
@@ -184,19 +181,10 @@ def forget() -> Iterator[int]:
     return delete_unlocked(old.order_by("created_at"))
 
 
-def _valid_until(now: datetime) -> tuple[datetime, datetime]:
-    """Return the earliest and the latest time at which a valid lease can expire.
-
-    A later expiry time means that the clock was set back after the lease was granted, so the lease
-    is invalid.
-    """
-    return now, now + 2 * LEASE
-
-
 def _renew(holders: list[UUID]) -> None:
     """Extend the leases of all of this process's running requests."""
     held = StoredAnswer.objects.filter(claim__in=holders)
-    update_unlocked(held, claimed_until=timezone.now() + LEASE)
+    update_unlocked(held, claimed_until=lease_end())
 
 
 renewal = Renewal(_renew)
