@@ -45,6 +45,8 @@ IDENTITY = re.compile(
 # The following patterns match the beginning of a message, and apply only if it has no topic
 GREETING = re.compile(r"\W*(hello|hi|hey|hallo|good (morning|day|evening))\b", re.IGNORECASE)
 THANKS = re.compile(r"\W*(thanks|thank you|thx|danke)\b", re.IGNORECASE)
+REMARKS = ((REMARK, MORE), (FAREWELL, GOODBYE), (IDENTITY, CHATBOT))
+OPENINGS = ((GREETING, WELCOME), (THANKS, THANKED))
 # Matches the beginning of sentences that tell a bot what to do. Such sentences belong in an
 # instruction, but are often written into the description.
 ORDER = re.compile(
@@ -95,11 +97,13 @@ SUBJECT_OF = {word: line.split()[0] for line in SUBJECTS for word in line.split(
 
 def answer(question: str, facts: str) -> Reply:
     """Answer a question from facts. The sources are the URLs in the quoted sentences."""
-    if remark := _remark(question):
-        return Reply(remark)
+    for pattern, reply in REMARKS:
+        if pattern.fullmatch(question):
+            return Reply(reply)
     topics = _topics(question)
     if not topics:
-        return Reply(_courtesy(question))
+        courtesy = (reply for pattern, reply in OPENINGS if pattern.match(question))
+        return Reply(next(courtesy, UNCLEAR))
     quotes = _fitting(_known(facts), topics)
     return Reply(" ".join(quotes), _sources(quotes)) if quotes else Reply(UNKNOWN)
 
@@ -128,22 +132,6 @@ def _topics(question: str) -> set[str]:
 def _weight(topics: set[str]) -> int:
     """Return the total weight of topics: KNOWN_WEIGHT per known subject, and 1 per other word."""
     return len(topics) + (KNOWN_WEIGHT - 1) * len(topics.intersection(SUBJECT_OF.values()))
-
-
-def _remark(said: str) -> str | None:
-    if REMARK.fullmatch(said):
-        return MORE
-    if FAREWELL.fullmatch(said):
-        return GOODBYE
-    return CHATBOT if IDENTITY.fullmatch(said) else None
-
-
-def _courtesy(asked: str) -> str:
-    if GREETING.match(asked):
-        return WELCOME
-    if THANKS.match(asked):
-        return THANKED
-    return UNCLEAR
 
 
 def _sentences(facts: str) -> list[str]:
