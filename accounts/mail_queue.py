@@ -8,13 +8,13 @@ server refuses permanently, fails immediately. The email's row stores the reason
 
 import logging
 import smtplib
-import time
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 from django.core.mail import EmailMessage
+from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
@@ -28,7 +28,7 @@ from config.database.claims import (
 )
 from config.database.connections import release_connection
 from config.database.lengths import SHORT
-from config.database.locks import delete_unlocked, insist, locking, unlocked
+from config.database.locks import delete_unlocked, insist, unlocked
 from config.metrics import Counter
 
 DELAYS = (10.0, 60.0, 300.0, 1800.0)  # seconds before each retry
@@ -78,7 +78,7 @@ def claim(most: int) -> list[tuple[str, str]]:
     free = Q(claimed_until=None) | has_expired()
     due = unlocked(waiting.filter(free, due_at__lte=timezone.now()))
     claimed: list[tuple[str, str]] = []
-    with locking():
+    with transaction.atomic():
         mail = round_robin.pick(due)
         if mail is None:
             return claimed
@@ -196,9 +196,7 @@ def _settle(mail: Mail, claim: UUID, **columns: Any) -> None:
     """
     held = _held(mail.pk, claim)
     settled = insist(
-        lambda: held.update(**columns, **NO_CLAIM),
-        until=time.monotonic() + SETTLED_WITHIN,
-        what=f"email {mail.pk}",
+        lambda: held.update(**columns, **NO_CLAIM), within=SETTLED_WITHIN, what=f"email {mail.pk}"
     )
     if settled and columns.get("state") in FINAL:
         ENDED.labels(columns["state"]).inc()

@@ -4,7 +4,6 @@ Celery's beat is not used. A worker's scheduler claims due work in the same way 
 deliveries, and publishes its task. Only the holder of the claim can finish the work.
 """
 
-import time
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
@@ -13,8 +12,8 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from config.database.claims import NO_CLAIM, SETTLED_WITHIN, has_expired, lease_end
-from config.database.locks import insist, update_unlocked
+from config.database.claims import NO_CLAIM, has_expired, lease_end
+from config.database.locks import update_unlocked
 
 LONGEST = timedelta(days=1)  # longest interval of periodic work
 SEEN_EVERY = 5.0  # seconds between a worker's updates of its row
@@ -58,13 +57,9 @@ class PeriodicWorkQuerySet(models.QuerySet["PeriodicWork"]):
     def finish(self, name: str, claim: UUID, *, next_due: datetime) -> bool:
         """Set the next due time of completed work. Returns False if the claim was lost.
 
-        Retries while the row is locked or the database does not respond, because work that is not
-        marked as finished is done again.
+        If this fails, the lease expires, and the work is done again.
         """
-        held = self.filter(name=name, claim=claim)
-        until = time.monotonic() + SETTLED_WITHIN
-        columns = NO_CLAIM | {"due_at": next_due}
-        return bool(insist(lambda: held.update(**columns), until=until, what=f'"{name}"'))
+        return bool(self.filter(name=name, claim=claim).update(**NO_CLAIM, due_at=next_due))
 
 
 class PeriodicWork(models.Model):

@@ -7,7 +7,6 @@ from django.http import HttpRequest
 from django.http.response import HttpResponse, HttpResponseBase
 from django.template.loader import render_to_string
 
-from config.admin.post_only import page_behind
 from config.api.errors import ApiError, plain_response
 from config.runtime.context import current
 
@@ -47,9 +46,9 @@ REFUSED = ("This request was refused", "Go back and try again.")
 def previous_page(request: HttpRequest) -> str:
     """Return the path of the page that led here, or "" if it is not known.
 
-    The returned path accepts GET requests. If the referrer is the requested page itself, its path
-    is returned only after a POST request, because that page contains the submitted form. After a
-    GET request, a link to that path would lead back to the error page.
+    If the referrer is the requested page itself, its path is returned only after a POST request,
+    because that page contains the submitted form. After a GET request, a link to that path would
+    lead back to the error page.
     """
     try:
         origin = urlsplit(request.META.get("HTTP_REFERER", ""))
@@ -59,7 +58,7 @@ def previous_page(request: HttpRequest) -> str:
     came_from_here = origin.netloc == request.META.get("HTTP_HOST")
     leads_elsewhere = request.method == "POST" or origin.path != request.path
     known = came_from_here and origin.path.startswith(FOR_PEOPLE) and leads_elsewhere
-    return page_behind(path) if known else ""
+    return path if known else ""
 
 
 class ErrorPagesMiddleware:

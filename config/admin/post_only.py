@@ -1,35 +1,24 @@
-"""Make the URLs of buttons accept only POST requests, and find the page of each button."""
+"""Make the URLs of buttons accept only POST requests."""
 
 from collections.abc import Callable
-from typing import TypeVar
-from urllib.parse import urljoin, urlsplit
+from functools import wraps
+from typing import Any
+from urllib.parse import urljoin
 
-from django.http import HttpResponse
-from django.urls import Resolver404, resolve
-from django.views.decorators.http import require_POST
-
-ViewT = TypeVar("ViewT", bound=Callable[..., HttpResponse])
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 
-def post_only(view: ViewT) -> ViewT:
-    """Accept only POST requests, and mark the view for `page_behind`.
+def post_only(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Redirect requests other than POST to the page with the button.
 
-    The view's URL must be directly below the URL of the page with the button.
+    Such a request comes from the address bar after a form with errors, or from a sign-in page that
+    the button led to. The view's URL must be directly below the page's URL.
     """
-    guarded = require_POST(view)
-    vars(guarded)["is_post_only"] = True  # the admin site's decorators copy this attribute
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **names: Any) -> HttpResponse:
+        if request.method != "POST":
+            return HttpResponseRedirect(urljoin(request.path, ".."))
+        return view(request, *args, **names)
+
     return guarded
-
-
-def page_behind(address: str) -> str:
-    """Replace a button's URL with that of the button's page. Returns other URLs unchanged.
-
-    If the response to a button's POST request is a page, such as a form with errors, the browser's
-    address bar shows the button's URL. However, that URL does not accept GET requests.
-    """
-    path = urlsplit(address).path
-    try:
-        view = resolve(path).func
-    except Resolver404:
-        return address
-    return urljoin(path, "..") if getattr(view, "is_post_only", False) else address

@@ -1,37 +1,18 @@
 """The theme's admin site, with a search that finds this service's rows."""
 
-from collections.abc import Callable
-from functools import wraps
 from typing import Any
-from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
-from django.core.paginator import Paginator
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponseRedirect
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.functional import cached_property
 from django.utils.module_loading import import_string
 from unfold.sites import UnfoldAdminSite
 
-from config.admin.error_pages import previous_page
-from config.admin.post_only import page_behind
-
 MOST_LETTERS = 100
-MOST_CHOICES = 1_000  # maximum number of search results
-
-
-class BoundedPaginator(Paginator[Any]):
-    """Counts at most MOST_CHOICES rows, so scrolling through a select never loads more."""
-
-    @cached_property
-    def count(self) -> int:
-        """Count the matching rows up to a limit."""
-        rows: Any = self.object_list  # a queryset
-        return int(rows.order_by()[:MOST_CHOICES].count())
 
 
 class ChoicesView(AutocompleteJsonView):
@@ -42,10 +23,6 @@ class ChoicesView(AutocompleteJsonView):
     def has_perm(self, request: HttpRequest, obj: Any = None) -> bool:
         """Check `may_choose`, because people may choose rows whose pages they cannot open."""
         return bool(self.model_admin.may_choose(request))
-
-    def get_paginator(self, *args: Any, **options: Any) -> Paginator[Any]:
-        """Count the rows only up to a limit."""
-        return BoundedPaginator(*args, **options)
 
     def get_queryset(self) -> "QuerySet[Any]":
         """Order the rows as the form's select does."""
@@ -58,32 +35,6 @@ class Site(UnfoldAdminSite):
     The theme's own search reads all matching rows. It also shows cached results for minutes, even
     after the rows or the person's permissions have changed.
     """
-
-    def admin_view(
-        self, view: Callable[..., HttpResponseBase], cacheable: bool = False
-    ) -> Callable[..., HttpResponseBase]:
-        """Return people to the form after sign-in if their session ended before they submitted it.
-
-        Django would redirect to the URL that the form posts to, but most buttons post to URLs that
-        accept only POST requests.
-        """
-        guarded: Callable[..., HttpResponseBase] = super().admin_view(view, cacheable)
-
-        @wraps(guarded)
-        def opened(request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
-            if not self.has_permission(request) and (back := self.page_before(request)):
-                query = urlencode({"next": back})
-                return HttpResponseRedirect(f"{reverse('admin:login')}?{query}")
-            return guarded(request, *args, **options)
-
-        return opened
-
-    def page_before(self, request: HttpRequest) -> str:
-        """Return the path of the page to go back to, or "" if it is the requested URL itself."""
-        asked = request.get_full_path()
-        form = previous_page(request) if request.method == "POST" else ""
-        back = form or page_behind(asked)
-        return back if back != asked else ""
 
     def get_urls(self) -> list[Any]:
         """Leave out the redirect to a row's public page, because no row has one."""

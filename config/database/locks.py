@@ -4,7 +4,7 @@
     update_at_once    updates only those rows that can be locked without waiting
     unlocked          lets claims and deletions skip locked rows
     left_if_locked    postpones work on an item whose row stays locked
-    insist            retries a write, on a new connection, until a given time
+    insist            retries a write, on a new connection, for a while
 
 SQLite has no row locks.
 """
@@ -13,7 +13,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from itertools import chain, repeat
 from typing import Any, TypeVar
 
@@ -30,6 +30,7 @@ WORKER_LOCK_TIMEOUT = "300ms"
 # the connections, and every other request would have to wait for one.
 WEB_LOCK_TIMEOUT = "1s"
 BATCH = 1_000
+LOCKED = "database is locked"  # the message of SQLite's error
 PAUSES = (0.1, 0.3, 1.0, 2.0)  # seconds between attempts to write; the last pause is repeated
 
 # Errors that a retry may resolve. Writing to a read-only database raises InternalError.
@@ -50,32 +51,15 @@ def limit_waits(timeout: str) -> None:
     configure_sessions(lock_timeout=timeout)
 
 
-class RowLocked(OperationalError):
-    """Raised for an item of a batch if another session has locked the item's row."""
-
-
-def is_row_locked(error: BaseException) -> bool:
-    """Return whether an error means that another session has locked a row.
+def is_lock_timeout(error: BaseException) -> bool:
+    """Return whether a statement timed out waiting for a locked row or SQLite's write lock.
 
     A deadlock counts too. PostgreSQL reports a deadlock instead of a lock timeout if the lock
     timeout is not set or is longer than `deadlock_timeout`.
     """
-    cause = error.__cause__
-    return isinstance(error, RowLocked) or isinstance(cause, (LockNotAvailable, DeadlockDetected))
-
-
-def is_lock_timeout(error: BaseException) -> bool:
-    """Return whether a statement timed out waiting for a locked row or SQLite's write lock."""
-    locked = isinstance(error, OperationalError) and str(error) == "database is locked"
-    return locked or is_row_locked(error)
-
-
-def locking() -> AbstractContextManager[object]:
-    """Return a transaction in which to call `unlocked`, or a null context on SQLite.
-
-    On SQLite, a transaction would block other writers.
-    """
-    return transaction.atomic() if connection.vendor == "postgresql" else nullcontext()
+    if isinstance(error.__cause__, (LockNotAvailable, DeadlockDetected)):
+        return True
+    return isinstance(error, OperationalError) and str(error) == LOCKED
 
 
 def unlocked(rows: Rows) -> Rows:
@@ -95,8 +79,6 @@ def unlocked_keys(rows: "QuerySet[Any]") -> list[Any]:
 
 def update_unlocked(rows: "QuerySet[Any]", **values: Any) -> int:
     """Update the rows that no other session has locked. Returns the number of updated rows."""
-    if connection.vendor != "postgresql":
-        return rows.update(**values)
     with transaction.atomic():
         same: QuerySet[Any] = rows.model._base_manager.filter(pk__in=unlocked_keys(rows))
         return same.update(**values)
@@ -122,7 +104,7 @@ def update_at_once(rows: "QuerySet[Any]", **values: Any) -> int:
 def delete_unlocked(rows: "QuerySet[Any]") -> Iterator[int]:
     """Delete the rows that are not locked, in batches. Yields the size of each batch."""
     while True:
-        with locking():
+        with transaction.atomic():
             keys = unlocked_keys(rows[:BATCH])
             rows.model._base_manager.filter(pk__in=keys).delete()
         if not keys:
@@ -144,17 +126,13 @@ def left_if_locked(what: str) -> Iterator[None]:
         )
 
 
-def insist(
-    write: Callable[[], Answer], *, until: float, what: str, while_stopping: bool = False
-) -> Answer:
+def insist(write: Callable[[], Answer], *, within: float, what: str) -> Answer:
     """Retry a write while its row is locked or the database does not respond.
 
-    `until` is a time on the monotonic clock. The write is not retried after that time, except
-    during an outage, when no other process can take over the work. Once the worker has been asked
-    to stop, the next error is raised without a retry. With `while_stopping`, the write is still
-    retried while the worker is stopping, but never after `until`. Set `while_stopping` only if the
-    worker does not have to exit sooner.
+    The write is retried for `within` seconds. During an outage, when no other process can take over
+    the work, it is retried even longer, until the worker is asked to stop.
     """
+    until = time.monotonic() + within
     waiting, pauses = threading.Event(), chain(PAUSES, repeat(PAUSES[-1]))
     while True:
         try:
@@ -163,12 +141,8 @@ def insist(
             connection.close()
             discard_dead_connections(error)
             pause = next(pauses)
-            late = time.monotonic() + pause > until
-            if worker_is_stopping():
-                ends = late or not while_stopping
-            else:
-                ends = late and (is_lock_timeout(error) or not unavailable(error))
-            if ends:
+            taken_over = is_lock_timeout(error) or not unavailable(error)
+            if time.monotonic() + pause > until and (taken_over or worker_is_stopping()):
                 raise
             logger.warning("%s is not settled yet: %s", what, error)
             waiting.wait(pause)

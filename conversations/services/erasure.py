@@ -22,7 +22,7 @@ from django.utils import timezone
 from accounts.models import Mail, StoredAnswer
 from chatbots.models import Chatbot
 from config.database.erasable import ErasableRow, erased, replacement
-from config.database.locks import left_if_locked, locking, unlocked_keys
+from config.database.locks import left_if_locked, unlocked_keys
 from conversations.access import ThreadNotFound, lock_thread
 from conversations.models import Lead, Message, OwedReply, Thread, ThreadCount, Visitor
 from conversations.services import activity
@@ -158,7 +158,7 @@ def _keys(rows: "QuerySet[Any]") -> list[UUID]:
 
 
 def _free_keys(rows: "QuerySet[Any]") -> list[UUID]:
-    with locking():
+    with transaction.atomic():
         return unlocked_keys(rows)
 
 

@@ -18,12 +18,13 @@ from datetime import timedelta
 from typing import NamedTuple
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from config.database.claims import Renewal, has_expired, lease_end
 from config.database.ids import new_id
-from config.database.locks import locking, unlocked, update_unlocked
+from config.database.locks import unlocked, update_unlocked
 from config.database.prepared import insert
 from conversations.models import Message, OwedReply
 
@@ -73,7 +74,7 @@ def claim(*, most: int) -> list[tuple[UUID, UUID]]:
     free = _lapsed().exclude(claim__in=list(renewal.claims))
     waiting = free.exclude(**{f"{account}__in": full}).order_by("claimed_until")
     taken = []
-    with locking():
+    with transaction.atomic():
         for row in unlocked(waiting.annotate(owner=F(account)))[: max(0, room)]:
             token = new_id()
             if making[row.owner] < share and _lapsed().filter(pk=row.pk, claim=row.claim).update(

@@ -12,7 +12,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from config.database.claims import has_expired
-from config.database.locks import left_if_locked, locking, unlocked, update_unlocked
+from config.database.locks import left_if_locked, unlocked, update_unlocked
 from webhooks.engine import metrics
 from webhooks.engine.claims import NO_CLAIM
 from webhooks.engine.queue import keep_to_indexes, now
@@ -34,7 +34,7 @@ def free_expired() -> None:
     An attempt that had begun is marked as interrupted and is repeated immediately, with the same
     number. The third interruption makes the delivery FAILED.
     """
-    with locking():
+    with transaction.atomic():
         keep_to_indexes()
         held = Delivery.objects.filter(CLAIMED, has_expired()).defer("body")
         rows = list(unlocked(held))  # a locked row is freed later

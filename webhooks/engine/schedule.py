@@ -11,7 +11,6 @@ Specification: States and transitions, Webhook delivery; Events, Delivery rules.
 """
 
 import logging
-import time
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -27,7 +26,7 @@ from config.database.claims import SETTLED_WITHIN, lease_end
 from config.database.ids import new_id
 from config.database.lengths import SHORT
 from config.database.locks import (
-    RowLocked,
+    LOCKED,
     insist,
     is_lock_timeout,
     left_if_locked,
@@ -78,9 +77,8 @@ def settle(work: Work, result: Result) -> bool:
     """
     return insist(
         lambda: _settle((work, result)),
-        until=time.monotonic() + SETTLED_WITHIN,
+        within=SETTLED_WITHIN,
         what=f"delivery {work.delivery_id}",
-        while_stopping=True,
     )
 
 
@@ -151,8 +149,8 @@ def _read_begun(ids: list[UUID], token: UUID, started_at: datetime) -> Iterator[
 def _settle_all(asked: list[tuple[Work, Result]]) -> list[bool | Exception]:
     """Record the results of attempts whose claims still hold. Returns whether each claim held.
 
-    Returns RowLocked for a delivery that another session has locked. If an endpoint stays locked,
-    the health of the batch's endpoints is left unchanged.
+    Returns a lock timeout for a delivery that another session has locked. If an endpoint stays
+    locked, the health of the batch's endpoints is left unchanged.
     """
     ids, tokens = zip(*((work.delivery_id, work.claim) for work, _ in asked), strict=True)
     with transaction.atomic():
@@ -186,9 +184,9 @@ def _settle_all(asked: list[tuple[Work, Result]]) -> list[bool | Exception]:
 def _answer(
     work: Work, *, settled: set[UUID], skipped: set[tuple[UUID, UUID | None]]
 ) -> bool | Exception:
-    """Return whether an attempt was settled, or RowLocked if its delivery was skipped."""
+    """Return whether an attempt was settled, or a lock timeout if its delivery was skipped."""
     if work.key in skipped:
-        return RowLocked("another session has locked the delivery's row")
+        return OperationalError(LOCKED)
     if work.attempt_id in settled:
         return True
     logger.warning("delivery %s was settled too late, so nothing was changed", work.delivery_id)
