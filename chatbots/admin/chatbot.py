@@ -17,13 +17,14 @@ from accounts.models import Account
 from accounts.permissions import Action
 from chatbots.admin import inlines
 from chatbots.admin.erasing import KEPT_IN_THE_LOG, Erasing
+from chatbots.admin.faults import show_faults
 from chatbots.admin.trial import TrialAdmin
 from chatbots.admin.why import WhyAdmin
 from chatbots.models import Chatbot
 from chatbots.services.chatbot import create_chatbot, erase_chatbot
 from config.admin.choices import RowSelect
 from config.admin.dates import at
-from config.admin.page import page, show_faults
+from config.admin.page import page
 from config.api.errors import ApiError
 from config.database.lengths import SHORT
 

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from accounts.admin.scope import person, with_row
+from chatbots.admin.faults import show_faults
 from chatbots.admin.scope import ChatbotRows
 from chatbots.llm.exchange import Turn
 from chatbots.llm.prompt import LONG_SYSTEM
@@ -18,7 +19,7 @@ from chatbots.models import Chatbot
 from chatbots.services import trial
 from config import page_limits
 from config.admin.lines import TextLines
-from config.admin.page import page, row_routes, show_faults
+from config.admin.page import page, row_routes
 from config.api.errors import TooManyRequests
 from config.database.lengths import LONG
 from config.page_limits import PageLimit

@@ -5,15 +5,25 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, models
-from django.db.models import F, OuterRef, Subquery
+from django.db.models import F, OuterRef, QuerySet, Subquery
 
 from accounts.models import Account, User
 from accounts.models.account import Rows, by_role, union
 from accounts.permissions import ADDED, Action, may
-from config.database.collected import Collected, Unnested
-from config.database.erasable import ErasableRow, PresentRows, purge_index
+from chatbots.models.erasable import ErasableRow, PresentRows, purge_index
+from config.database.collected import Collected
 from config.database.lengths import SHORT
 from config.database.row import Row
+
+
+class Unnested(Subquery):
+    """A subquery of ids. It runs once for each outer row, and repeats that row for each id."""
+
+    template = "unnest(ARRAY(%(subquery)s))"
+    set_returning = True
+
+    def __init__(self, rows: "QuerySet[Any]") -> None:
+        super().__init__(rows.values("pk"))
 
 
 class ChatbotQuerySet(models.QuerySet["Chatbot"]):

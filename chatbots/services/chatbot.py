@@ -18,9 +18,9 @@ from accounts.models import Account
 from accounts.quotas import take_chatbot
 from chatbots.access import ChatbotNotFound
 from chatbots.models import Appearance, Chatbot, GeneralSettings, Localization
+from chatbots.models.erasable import erased, replacement
 from chatbots.models.localization import DEFAULT_LOCALE
 from config.api.errors import InvalidRequest
-from config.database.erasable import erased, replacement
 from config.database.prepared import columns_of, prepare, row
 from config.database.row import save_changes
 from config.database.trail import record_deletion

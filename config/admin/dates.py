@@ -13,8 +13,6 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import RangeDateTimeFilter
 
-from config.durations import until
-
 
 def time_element(value: datetime) -> SafeString:
     """Render a time in UTC as an element that the script converts to local time."""
@@ -22,31 +20,6 @@ def time_element(value: datetime) -> SafeString:
         '<time datetime="{}" data-local>{} UTC</time>',
         value.isoformat(),
         f"{value:%Y-%m-%d %H:%M:%S}",
-    )
-
-
-def precise_time(value: datetime) -> SafeString:
-    """Render a time in UTC with milliseconds. The script converts it to local time."""
-    return format_html(
-        '<time datetime="{}" data-local="ms">{} UTC</time>',
-        value.isoformat(timespec="milliseconds"),
-        value.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3],
-    )
-
-
-def countdown(moment: datetime, now: datetime) -> SafeString:
-    """Render the time left until a moment as a countdown, which the script keeps up to date.
-
-    `now` must come from the same clock as `moment`. The script does not rely on the browser's
-    clock, which may be wrong.
-    """
-    left = max(0.0, round((moment - now).total_seconds(), 1))
-    return format_html(
-        '<time datetime="{}" title="{} UTC" data-seconds="{}">{}</time>',
-        moment.isoformat(),
-        f"{moment:%Y-%m-%d %H:%M:%S}",
-        left,
-        until(left),
     )
 
 

@@ -10,7 +10,6 @@ from django.contrib import messages
 from django.contrib.admin.utils import unquote
 from django.core.cache import cache
 from django.db.models import QuerySet
-from django.forms import Form
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -18,7 +17,6 @@ from django.utils.http import quote_etag
 from unfold.admin import ModelAdmin
 
 from config.api.cache_outage import CACHE_ERRORS
-from config.api.errors import ApiError, InvalidRequest
 from config.database.ids import new_id
 
 logger = logging.getLogger(__name__)
@@ -176,13 +174,3 @@ def secret_page(
     )
     response["Cache-Control"] = "no-store"
     return response
-
-
-def show_faults(form: Form, error: ApiError) -> None:
-    """Show a service's errors next to their form fields, or above the form if no field matches."""
-    faults = (error.errors or []) if isinstance(error, InvalidRequest) else []
-    for fault in faults:
-        name = fault["path"][0] if fault["path"] else None
-        form.add_error(name if name in form.fields else None, fault["message"])
-    if not faults:
-        form.add_error(None, error.message)

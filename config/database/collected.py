@@ -1,8 +1,8 @@
-"""Subqueries with custom SQL that Django's own Subquery does not generate."""
+"""A subquery that the planner of PostgreSQL does not take apart."""
 
 from typing import Any
 
-from django.db.models import IntegerField, QuerySet, Subquery
+from django.db.models import Subquery
 
 
 class Collected(Subquery):
@@ -17,21 +17,3 @@ class Collected(Subquery):
         return self.as_sql(
             compiler, connection, template="(SELECT unnest(ARRAY(%(subquery)s)))", **options
         )
-
-
-class Unnested(Subquery):
-    """A subquery of ids. It runs once for each outer row, and repeats that row for each id."""
-
-    template = "unnest(ARRAY(%(subquery)s))"
-    set_returning = True
-
-    def __init__(self, rows: "QuerySet[Any]") -> None:
-        super().__init__(rows.values("pk"))
-
-
-class CountOf(Subquery):
-    """Counts the rows of a subquery, which may have a limit."""
-
-    template = "(SELECT COUNT(*) FROM (%(subquery)s) counted)"
-    output_field = IntegerField()
-    empty_result_set_value = 0  # used if Django knows that no row can match

@@ -4,7 +4,6 @@ import sys
 from argparse import ArgumentTypeError
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import closing
-from getpass import getpass
 from typing import Any, ClassVar, TypeVar
 from uuid import UUID
 
@@ -22,7 +21,6 @@ from config.runtime.logs import masked
 
 Item = TypeVar("Item")
 Records = Generator[dict[str, Any], None, None]  # Any: a record's values can have any type
-STANDARD_INPUT = "-"
 # Only the cache checks run before a command. Most other system checks are slow, because they load
 # all pages and routes, and are not needed here: they examine only the code, which is the same on
 # every machine. `manage.py check` runs them.
@@ -53,24 +51,6 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) == 0 or int(text) > 100_000:
         raise ArgumentTypeError(f"{text!r} is not a number from 1 to 100000")
     return int(text)
-
-
-def secret_given(text: str | None) -> str | None:
-    """Return `text`, or a secret read from standard input if `text` is "-".
-
-    At a terminal, prompts for the secret without echoing it. Raises CommandError if the input is
-    empty.
-    """
-    if text != STANDARD_INPUT:
-        return text
-    try:
-        at_terminal = sys.stdin.isatty()
-        read = getpass("Secret: ") if at_terminal else sys.stdin.readline().rstrip("\r\n")
-    except (EOFError, KeyboardInterrupt):
-        read = ""
-    if not read:
-        raise CommandError("standard input is empty")
-    return read
 
 
 def find(rows: "QuerySet[Any]", **lookup: Any) -> Any:

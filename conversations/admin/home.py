@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import F, OuterRef, Subquery, Sum
+from django.db.models import F, IntegerField, OuterRef, Subquery, Sum
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -16,7 +16,6 @@ from accounts.models import Account, Usage
 from accounts.quotas import WARNED_AT, month_of
 from chatbots.admin.scope import open_chatbots
 from chatbots.models import Chatbot, LlmModel
-from config.database.collected import CountOf
 from config.durations import in_words
 from conversations.admin.choice import Choice, chosen
 from conversations.admin.figures import DELIVERIES, MESSAGES, Chart, Figures, read
@@ -29,6 +28,14 @@ from webhooks.models import Delivery, Endpoint
 from webhooks.models.delivery import Lane
 
 LISTED = 10  # maximum number of rows in a table
+
+
+class CountOf(Subquery):
+    """Counts the rows of a subquery, which may have a limit."""
+
+    template = "(SELECT COUNT(*) FROM (%(subquery)s) counted)"
+    output_field = IntegerField()
+    empty_result_set_value = 0  # used if Django knows that no row can match
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from django.db import models
 from django.utils import timezone
 
 from chatbots.models import Chatbot
+from chatbots.models.erasable import ErasableRow, PresentRows, purge_index
 from chatbots.models.llm_model import effective_columns
-from config.database.erasable import ErasableRow, PresentRows, purge_index
 from config.database.lengths import LONG, SHORT
 from conversations.models.visitor import Visitor
 

@@ -7,7 +7,7 @@ from django.utils import timezone
 from django.utils.text import Truncator
 
 from chatbots.models import Chatbot
-from config.database.erasable import ErasableRow, PresentRows, purge_index
+from chatbots.models.erasable import ErasableRow, PresentRows, purge_index
 from config.database.lengths import SHORT
 
 SHORTENED = 24  # maximum length of a shortened id

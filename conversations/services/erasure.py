@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from accounts.models import Mail, StoredAnswer
 from chatbots.models import Chatbot
-from config.database.erasable import ErasableRow, erased, replacement
+from chatbots.models.erasable import ErasableRow, erased, replacement
 from config.database.locks import left_if_locked, unlocked_keys
 from conversations.access import ThreadNotFound, lock_thread
 from conversations.models import Lead, Message, OwedReply, Thread, ThreadCount, Visitor

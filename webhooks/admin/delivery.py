@@ -12,7 +12,7 @@ from unfold.views import ChangeList
 
 from accounts.admin.scope import ReadOnly, person
 from chatbots.admin.scope import ChatbotFilter, ChatbotRows
-from config.admin.dates import TimeRangeFilter, at, countdown
+from config.admin.dates import TimeRangeFilter, at
 from config.admin.export import Exporting
 from config.admin.keyset import whole_id
 from webhooks.admin.advice import say_begun
@@ -21,6 +21,7 @@ from webhooks.admin.delivery_page import COLORS, DeliveryPageAdmin, answer_of, v
 from webhooks.admin.failures import FailuresAdmin
 from webhooks.admin.filters import AccountFilter, CauseFilter, CodeFilter
 from webhooks.admin.retry_job import RetryAllAdmin
+from webhooks.admin.times import countdown
 from webhooks.models import Delivery
 from webhooks.services.retry import retry, retryable
 from webhooks.services.selection import with_id

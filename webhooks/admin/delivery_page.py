@@ -18,7 +18,6 @@ from accounts.permissions import Action
 from chatbots.access import open_to
 from chatbots.admin.scope import NAMED
 from chatbots.models import Chatbot
-from config.admin.dates import countdown, precise_time
 from config.admin.page import page, row_routes, unless_unchanged
 from config.admin.post_only import post_only
 from webhooks.admin.advice import advice, say_begun
@@ -29,6 +28,7 @@ from webhooks.admin.replay import (
     request_headers,
     signature_verdict,
 )
+from webhooks.admin.times import countdown, precise_time
 from webhooks.engine.post import BODY_KEPT
 from webhooks.engine.queue import now
 from webhooks.models import Attempt, Delivery, Endpoint

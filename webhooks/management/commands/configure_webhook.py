@@ -8,8 +8,9 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
 from chatbots.models import Chatbot
-from config.runtime.commands import RecordCommand, Records, find, identifier, secret_given
+from config.runtime.commands import RecordCommand, Records, find, identifier
 from webhooks import signing
+from webhooks.management.secret import secret_given
 from webhooks.services.endpoint import ConfigurationError, configure
 
 

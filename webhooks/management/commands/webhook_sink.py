@@ -14,8 +14,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from config.api.body import dumps
-from config.runtime.commands import CHECKS, positive, secret_given
+from config.runtime.commands import CHECKS, positive
 from webhooks import signing
+from webhooks.management.secret import secret_given
 from webhooks.sink import CERTIFICATE, Behavior, Record, Sink, make_certificate
 
 FOLDER = "webhook_sink"
