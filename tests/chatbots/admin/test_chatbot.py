@@ -136,7 +136,7 @@ def test_the_button_of_an_instruction_makes_it_the_only_active_one(
     first = InstructionFactory(chatbot=chatbot, is_active=True)
     second = InstructionFactory(chatbot=chatbot)
     button = reverse("admin:chatbots_instruction_activate", args=[second.pk])
-    assert client.get(button).status_code == 405
+    assert client.get(button).status_code == 302
     client.post(button)
     active = Instruction.objects.filter(is_active=True)
     assert [row.pk for row in active] == [second.pk]

@@ -55,7 +55,7 @@ def test_copied_texts_fill_a_new_locale_but_replace_no_text_of_an_existing_one(
     client: Client, chatbot: Chatbot, french: Localization
 ) -> None:
     copy = reverse("admin:chatbots_localization_copy", args=[french.pk])
-    assert client.get(copy).status_code == 405
+    assert client.get(copy).status_code == 302
     client.post(copy, {"locale_code": "fr-CA"})
     assert chatbot.localizations.get(locale_code="fr-CA").texts == {"homeTitle": "Bonjour"}
     german = LocalizationFactory(chatbot=chatbot, locale_code="de", texts={"homeTitle": "Hallo"})

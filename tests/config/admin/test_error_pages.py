@@ -42,10 +42,13 @@ def test_an_error_in_the_admin_is_a_page(client: Client, thread: Thread) -> None
     assert is_page(client.get(reverse("admin:accounts_plan_changelist")), 403)
     strict = Client(enforce_csrf_checks=True)
     assert is_page(strict.post(at(thread, "reply"), {"content": "hello"}), 403)
-    not_allowed = client.get(at(thread, "reply"))
-    assert is_page(not_allowed, 405)
-    assert not_allowed["Allow"] == "POST"
+    assert is_page(client.get("/admin/logout/"), 405)
     assert is_page(client.get("/admin/", headers={"Host": "example.org"}), 400)
+
+
+def test_the_address_of_a_button_leads_to_its_page(client: Client, thread: Thread) -> None:
+    answer = client.get(at(thread, "reply"), follow=True)
+    assert answer.request["PATH_INFO"] == at(thread, "change")
 
 
 @pytest.mark.parametrize(

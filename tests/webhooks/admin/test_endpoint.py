@@ -123,7 +123,7 @@ def test_a_sample_is_sent_as_a_test(client: Client, address: str, endpoint: Endp
     delivery = Delivery.objects.get()
     assert (delivery.is_test, delivery.event) == (True, "NEW_LEAD")
     assert answer["Location"] == f"{address}?test={delivery.pk}#test"
-    assert client.get(test).status_code == 405
+    assert client.get(test).status_code == 302
 
 
 def test_a_sample_while_sending_is_off_is_reported_as_waiting(
