@@ -16,7 +16,6 @@ class ConfigConfig(AppConfig):
         """Register the system checks and the audited models."""
         register(checks.cache_is_shared, Tags.caches)
         register(checks.networks_are_public, Tags.security, deploy=True)
-        register(checks.demo_is_at_home, Tags.security, deploy=True)
         from config.database import trail  # django-auditlog needs all models to be loaded
 
         trail.audit(apps.get_model(label) for label in AUDITED)

@@ -31,7 +31,7 @@ from config.database.connections import release_connection
 from config.database.locks import WEB_LOCK_TIMEOUT, limit_waits
 from config.middleware import HostMiddleware
 from config.runtime.gate import gate_for, reads
-from config.runtime.processes import end_without_parent
+from config.runtime.stopping import end_without_parent
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

@@ -12,35 +12,6 @@ from config.runtime.context import current
 
 ADMIN = "/admin/"
 FOR_PEOPLE = (ADMIN, "/invitation")  # other paths, such as the API's, respond with JSON
-PAGES = {
-    400: (
-        "This request could not be read",
-        "The URL may be incomplete, or the form may be too large. Go back: your text is still "
-        "there.",
-    ),
-    403: (
-        "This is not allowed",
-        "You do not have permission, or you have signed in again since you opened the page. "
-        "In the latter case, go back, reload the page and try again.",
-    ),
-    404: ("Page not found", "The URL is wrong, or the object was deleted."),
-    405: (
-        "This page cannot be opened directly",
-        "This URL works only through a button. Go back and press the button.",
-    ),
-    413: ("The form is too large", "Go back and shorten it: what you typed is still there."),
-    429: ("Too many requests", "Wait a minute, then try again."),
-    503: (
-        "The service is not available",
-        "Wait a moment, then try again. If you sent a form, go back: what you typed is still "
-        "there.",
-    ),
-}
-FAILED = (
-    "Something went wrong",
-    "The error was logged. If you sent a form, go back: what you typed is still there.",
-)
-REFUSED = ("This request was refused", "Go back and try again.")
 
 
 def previous_page(request: HttpRequest) -> str:
@@ -78,13 +49,8 @@ class ErrorPagesMiddleware:
             return response
         if response.content and response.get("Content-Type", "").startswith("text/html"):
             return response  # already a page
-        title, text = PAGES.get(
-            response.status_code, FAILED if response.status_code >= 500 else REFUSED
-        )
         context = {
             "status": response.status_code,
-            "title": title,
-            "text": text,
             "home": ADMIN if request.path_info.startswith(ADMIN) else "",
             "back": previous_page(request),
             "request_id": current.get().request_id if response.status_code >= 500 else "",

@@ -35,16 +35,3 @@ def networks_are_public(**_: Any) -> list[checks.CheckMessage]:
             id="config.W002",
         )
     ]
-
-
-def demo_is_at_home(**_: Any) -> list[checks.CheckMessage]:
-    """Warn if other machines can reach an embedded installation."""
-    if not settings.EXPOSED:
-        return []
-    return [
-        checks.Warning(
-            f"a demo installation can be reached from other machines ({settings.HOST})",
-            hint="set HOST=127.0.0.1, or set DATABASE_URL and REDIS_URL for production",
-            id="config.W003",
-        )
-    ]

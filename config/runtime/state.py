@@ -6,33 +6,24 @@ import secrets
 import stat
 from collections.abc import Callable
 from contextlib import suppress
+from errno import EPERM
 from pathlib import Path
 from typing import IO
 
-OURS = ("*.sqlite3*", "*.lock", "*secret_key*", "*encryption_key*")  # in the state folder
-
-
-def obstacle(folder: Path) -> str:
-    """Return why a folder cannot hold the service's state, or an empty string if it can."""
-    try:
-        there = next(path for path in (folder, *folder.parents) if path.exists())
-    except OSError as error:
-        return f"{folder}: {error.strerror}"
-    if not there.is_dir():
-        return f"{there} is not a directory"
-    if not os.access(there, os.W_OK | os.X_OK):
-        return f"{there} cannot be written to"
-    if there == folder and there.stat().st_mode & stat.S_ISVTX:
-        return f"{there} is shared by all users: choose a directory that only the service uses"
-    return ""
+SHARED = "shared by all users: choose a directory that only the service uses"
 
 
 def make_private(folder: Path) -> None:
-    """Create the state folder, and deny other users access to it and its files. Raises OSError."""
+    """Create the state folder, and deny other users access to it. Raises OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _close(folder, 0o700)
-    for path in (path for pattern in OURS for path in folder.glob(pattern)):
-        _close(path, 0o600)
+    mode = folder.stat().st_mode
+    if mode & stat.S_ISVTX:
+        raise PermissionError(EPERM, SHARED, str(folder))
+    # On some container platforms, the folder belongs to another user, so its mode cannot be
+    # changed. Even then, the files that we create are private.
+    with suppress(PermissionError):
+        if mode & 0o077:
+            folder.chmod(0o700)
 
 
 def private_file(path: Path) -> IO[str]:
@@ -52,21 +43,6 @@ def locked(path: Path) -> IO[str]:
         file.close()
         raise
     return file
-
-
-def is_locked(path: Path) -> bool:
-    """Return whether a process holds a file's lock.
-
-    Takes a shared lock for an instant, during which no other process can lock the file.
-    """
-    try:
-        with path.open() as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
-    return False
 
 
 def kept_secret(
@@ -98,12 +74,3 @@ def kept_secret(
     if not secret:
         raise ValueError(f"{path} is damaged: restore it from a backup")
     return secret
-
-
-def _close(path: Path, mode: int) -> None:
-    # SQLite may remove its auxiliary files at any time. On some container platforms, the folder
-    # belongs to another user, so its mode cannot be changed. Even then, the files that we create
-    # are private.
-    with suppress(FileNotFoundError, PermissionError):
-        if stat.S_IMODE(path.stat().st_mode) & 0o077:
-            path.chmod(mode)

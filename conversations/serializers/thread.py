@@ -4,10 +4,10 @@ from config.api.fields import Flag, Identifier, Text, TextList, Timestamp, Whole
 from config.api.pagination import PageFigures
 from config.api.serializers import Record, Shape
 from config.database.lengths import LONG
-from config.outbound.guard import LONGEST_URL
 from conversations.models import Thread
 from conversations.models.visitor import identified
 from conversations.serializers.message import MessageRecord, anonymity
+from webhooks.guard import LONGEST_URL
 
 FLAGS = ["anonymous", "escalated", "important", "resolved", "archived"]
 COUNTS = ["unread_messages_count", "positive_count", "negative_count"]

@@ -12,7 +12,7 @@ from unfold.widgets import (
 )
 
 from config.admin.conflict import ConflictForm
-from config.outbound.guard import LONGEST_URL
+from webhooks.guard import LONGEST_URL
 from webhooks.models import Endpoint
 from webhooks.payloads import event_choices
 from webhooks.signing import MAX_LENGTH, MIN_LENGTH

@@ -11,8 +11,8 @@ from django.conf import settings
 
 from config.outbound.deadline import within
 from config.outbound.failures import FAILURES, Reason, clean, explain
-from config.outbound.guard import check_url, judge
 from config.outbound.transport import Adapter, pieces
+from webhooks.guard import check_url, judge
 
 BODY_SECONDS = 1.0  # maximum time in seconds for reading a response body, which is only displayed
 # Maximum number of bytes to read. If a response body is longer, the connection is closed.

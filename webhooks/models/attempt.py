@@ -5,7 +5,7 @@ from django.db import models
 from config.database import lengths
 from config.database.ids import new_id
 from config.outbound.failures import DETAIL_LENGTH
-from config.outbound.guard import LONGEST_URL
+from webhooks.guard import LONGEST_URL
 from webhooks.models.delivery import Delivery, State
 from webhooks.models.reason import in_words
 

@@ -5,7 +5,7 @@ from django.db import models
 from chatbots.models import Chatbot
 from config.database import lengths
 from config.database.row import Row
-from config.outbound.guard import LONGEST_URL
+from webhooks.guard import LONGEST_URL
 from webhooks.payloads import Event
 
 FIRST_LIMIT = 2  # initial limit on attempts in flight; successes raise the limit

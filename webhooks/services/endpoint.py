@@ -15,8 +15,8 @@ from accounts.models import Account
 from chatbots.models import Chatbot
 from config.database.lengths import SHORT
 from config.database.row import save_changes
-from config.outbound.guard import check_url
 from webhooks import masking, payloads, sealing, signing
+from webhooks.guard import check_url
 from webhooks.models import Delivery, Endpoint
 from webhooks.models.endpoint import FIRST_LIMIT, all_events
 from webhooks.payloads import Event

@@ -17,10 +17,11 @@ from accounts.models import Account, ApiKey, User
 from accounts.services import api_key
 from chatbots.services.llm_model import keep_environment_model
 from config.database import upgrades
-from config.runtime import processes, static_files
+from config.runtime import static_files
 from config.runtime.commands import CHECKS
-from config.runtime.processes import CannotStart
-from conversations import demo
+from config.runtime.stopping import grace
+from conversations import demo, processes
+from conversations.processes import CannotStart
 
 KEY_LABEL = "make run"
 PARTS = {"web": processes.web_command, "worker": processes.worker_command}
@@ -106,7 +107,7 @@ class Command(BaseCommand):
         """Ask all processes to stop, and kill those that have not stopped in time."""
         for process in self.running.values():
             process.terminate()
-        deadline = time.monotonic() + processes.grace() + 2
+        deadline = time.monotonic() + grace() + 2
         for process in self.running.values():
             with suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, deadline - time.monotonic()))

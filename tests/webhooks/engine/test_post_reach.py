@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from config.outbound.failures import Reason
-from tests.config.outbound.addresses import HOSTS
 from tests.servers import certificates
 from tests.servers.receiver import Receiver
+from tests.webhooks.addresses import HOSTS
 from tests.webhooks.engine.sending import send
 from webhooks.engine import post
 

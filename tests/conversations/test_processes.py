@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from config.runtime import processes
+from config.runtime.stopping import grace
+from conversations import processes
 from tests.house.source import ROOT
 
 
@@ -54,7 +55,7 @@ def test_a_process_has_longer_to_stop_than_a_model_has_to_answer(settings: Any) 
     for settings.LLM_TIMEOUT, settings.WEBHOOK_TIMEOUT in ((30.0, 10.0), (5.0, 45.5)):
         command = processes.web_command()
         given = int(command[command.index("--workers-kill-timeout") + 1])
-        assert given == processes.grace()
+        assert given == grace()
         assert given >= max(settings.LLM_TIMEOUT, settings.WEBHOOK_TIMEOUT) + 10
 
 
@@ -63,4 +64,4 @@ def test_containers_have_longer_to_stop_than_their_processes_need() -> None:
         r"stop_grace_period: \$\{STOP_GRACE_PERIOD:-(\d+)s\}", (ROOT / "compose.yaml").read_text()
     )
     assert len(given) == 2  # web and worker
-    assert min(map(int, given)) > processes.grace()
+    assert min(map(int, given)) > grace()

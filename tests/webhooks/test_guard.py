@@ -6,7 +6,7 @@ import pytest
 
 from config.outbound import guard
 from config.outbound.failures import AddressNotAllowed
-from tests.config.outbound.addresses import (
+from tests.webhooks.addresses import (
     HOSTS,
     V4_FORBIDDEN,
     V4_PUBLIC,

@@ -1,16 +1,11 @@
 """Command lines, locks and checks for the processes that `serve` starts."""
 
 import logging
-import math
-import multiprocessing
 import os
 import resource
 import shutil
-import signal
 import socket
 import sys
-import threading
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -20,9 +15,8 @@ from urllib.request import ProxyHandler, build_opener
 from django.conf import settings
 
 from config.runtime.state import locked, make_private
+from config.runtime.stopping import grace
 
-LOOK = 0.25  # seconds between checks that a web server process's parent is alive
-STOP_BEYOND = 10.0  # seconds allowed for stopping, beyond the longest network timeout
 KILL_TIMEOUT_MOST = 1800  # the longest kill timeout that granian accepts, in seconds
 # Maximum number of connections per web process. It is high because a proxy keeps idle connections
 # open, and because such a connection occupies no thread.
@@ -36,14 +30,6 @@ logger = logging.getLogger(__name__)
 
 class CannotStart(Exception):
     """Raised if a process cannot start or has exited. The message states the cause or a remedy."""
-
-
-def grace() -> int:
-    """Return how many seconds the web server and the worker may take to finish their work.
-
-    compose.yaml and docs/deployment.md allow a little more time.
-    """
-    return math.ceil(max(settings.LLM_TIMEOUT, settings.WEBHOOK_TIMEOUT) + STOP_BEYOND)
 
 
 def web_command() -> list[str]:
@@ -143,26 +129,6 @@ def check_port() -> None:
                 f"cannot listen on {settings.HOST}:{settings.PORT} ({error.strerror}): "
                 "stop the program that uses it, or set another HOST or PORT"
             ) from None
-
-
-def end_without_parent() -> None:
-    """End this web server process when its parent dies, even if SIGKILL killed the parent.
-
-    Otherwise, the process would keep the port and share it with the next `serve`, and some callers
-    would reach the old code.
-    """
-    parent = multiprocessing.parent_process()
-    if parent is None:
-        return
-
-    def watch() -> None:
-        while os.getppid() == parent.pid:
-            time.sleep(LOOK)
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(grace())
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    threading.Thread(target=watch, name="parent-watch", daemon=True).start()
 
 
 def raise_file_limit() -> None:
