@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from config.outbound import guard
 from config.outbound.failures import AddressNotAllowed
 from tests.webhooks.addresses import (
     HOSTS,
@@ -13,6 +12,7 @@ from tests.webhooks.addresses import (
     V6_FORBIDDEN,
     V6_PUBLIC,
 )
+from webhooks import guard
 
 
 @pytest.fixture(autouse=True)
