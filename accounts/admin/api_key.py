@@ -18,7 +18,7 @@ from accounts.admin.scope import ScopedAdmin, managed_accounts, person, with_row
 from accounts.models import Account, ApiKey, Membership, User
 from accounts.services import api_key
 from config.admin.dates import at
-from config.admin.page import confirm_page, first_time, page, row_routes, secret_page
+from config.admin.page import first_time, page, row_routes
 from config.admin.post_only import post_only
 
 MADE, ENDS = at("created_at", "created"), at("expires_at", "expires", empty="never")
@@ -126,9 +126,10 @@ class ApiKeyAdmin(ScopedAdmin):
             messages.success(request, f"{revoked} revoked")
             return None
         chosen = [(ACTION_CHECKBOX_NAME, key.pk) for key in keys]
-        return confirm_page(
+        return page(
             self,
             request,
+            "admin/confirm.html",
             title=f"Revoke {len(keys)} API key{'s' if len(keys) != 1 else ''}?",
             objects=[key.described() for key in keys],
             consequence=REVOKED,
@@ -183,9 +184,10 @@ class ApiKeyAdmin(ScopedAdmin):
             return HttpResponseRedirect(back)
         if key.revoked_at:
             return HttpResponseRedirect(back)
-        return confirm_page(
+        return page(
             self,
             request,
+            "admin/confirm.html",
             title="Revoke this API key?",
             objects=[key.described()],
             consequence=REVOKED,
@@ -268,9 +270,10 @@ class ApiKeyAdmin(ScopedAdmin):
 
     def show(self, request: HttpRequest, key: ApiKey, text: str) -> HttpResponse:
         """Show the text of a new key. It cannot be shown again."""
-        return secret_page(
+        return page(
             self,
             request,
+            "admin/secret.html",
             title="New API key",
             name="API key",
             secret=text,

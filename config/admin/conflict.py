@@ -88,11 +88,9 @@ class ConflictForm(forms.ModelForm[Any]):
         field, value = self.fields[name], self.initial.get(name)
         if isinstance(field, forms.BooleanField):
             return "on" if value else "off"
-        if isinstance(field, forms.ModelMultipleChoiceField):
+        if isinstance(field, (forms.ModelMultipleChoiceField, forms.MultipleChoiceField)):
             return ", ".join(map(str, value or [])) or "(empty)"
         if isinstance(field, forms.ModelChoiceField):
             chosen = field.queryset.filter(pk=value).first() if field.queryset is not None else None
             return str(chosen or "(empty)")
-        if isinstance(field, forms.MultipleChoiceField):
-            return ", ".join(map(str, value or [])) or "(empty)"
         return str(field.prepare_value(value) if value not in (None, "") else "(empty)")

@@ -227,9 +227,7 @@ class Exporting(ModelAdmin):
         """Report the progress of this person's export to the page's script."""
         ticket = Ticket.of(request, request.GET.get(TICKET, ""))
         rows, state = ticket.progress() if ticket else (0, State.WAITING)
-        response = JsonResponse({"rows": rows, "state": state})
-        response["Cache-Control"] = "no-store"
-        return response
+        return JsonResponse({"rows": rows, "state": state})
 
     def export_view(self, request: HttpRequest, kind: str) -> HttpResponseBase:
         """Stream the rows that the list would show with the same scope and filters."""
@@ -245,5 +243,4 @@ class Exporting(ModelAdmin):
         answer = StreamingHttpResponse(write(self.export_columns, found), content_type=content_type)
         name = f"{self.opts.verbose_name_plural}-{timezone.now():%Y-%m-%d-%H%M}.{kind}"
         answer["Content-Disposition"] = f'attachment; filename="{name}"'
-        answer["Cache-Control"] = "no-store"
         return answer

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -51,7 +51,13 @@ def in_words(count: int, cap: int) -> str:
 def page(
     model_admin: ModelAdmin, request: HttpRequest, template: str, *, title: str, **context: Any
 ) -> TemplateResponse:
-    """Render a template with the admin's menu and a new form token."""
+    """Render a template with the admin's menu and a new form token.
+
+    The admin's views are never cached. So "admin/secret.html" shows a new secret only in the
+    response to the request that created it. A reload resubmits the form, so the caller must make
+    sure that only the first submission creates a secret (see `first_time`). "admin/confirm.html"
+    asks for confirmation of a dangerous action, and posts to the same URL.
+    """
     request.current_app = model_admin.admin_site.name
     return TemplateResponse(
         request,
@@ -71,34 +77,6 @@ def missing_row(model_admin: ModelAdmin, request: HttpRequest, key: object) -> H
     name = model_admin.opts.verbose_name
     messages.warning(request, f"{name} {unquote(str(key))} does not exist. Was it deleted?")
     return HttpResponseRedirect(reverse("admin:index"))
-
-
-def confirm_page(
-    model_admin: ModelAdmin,
-    request: HttpRequest,
-    *,
-    title: str,
-    objects: list[str],
-    consequence: str,
-    button: str,
-    back: str,
-    fields: Iterable[tuple[str, object]] = (),
-) -> TemplateResponse:
-    """Ask for confirmation of a dangerous action, naming the objects and the consequence.
-
-    The form posts to the same URL, with `fields` as hidden inputs.
-    """
-    return page(
-        model_admin,
-        request,
-        "admin/confirm.html",
-        title=title,
-        objects=objects,
-        consequence=consequence,
-        button=button,
-        back=back,
-        fields=list(fields),
-    )
 
 
 def unless_unchanged(
@@ -145,32 +123,3 @@ def with_cache(change: Callable[[], object]) -> bool:
             type(error).__name__,
         )
         return True
-
-
-def secret_page(
-    model_admin: ModelAdmin,
-    request: HttpRequest,
-    *,
-    title: str,
-    name: str,
-    secret: str,
-    warning: str,
-    back: str,
-) -> TemplateResponse:
-    """Show a new secret in the response to the request that created it.
-
-    The secret is never shown again. A reload resubmits the form, so the caller must make sure that
-    only the first submission creates a secret, for example by using `first_time`.
-    """
-    response = page(
-        model_admin,
-        request,
-        "admin/secret.html",
-        title=title,
-        name=name,
-        secret=secret,
-        warning=warning,
-        back=back,
-    )
-    response["Cache-Control"] = "no-store"
-    return response

@@ -4,7 +4,7 @@ import sys
 from argparse import ArgumentTypeError
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import closing
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.core.checks import Tags
@@ -86,15 +86,13 @@ class RecordCommand(BaseCommand):
     """A command that calls a service and prints the records that `run` returns or yields.
 
     A subclass implements `run`, and also `arguments` if the command takes arguments. Without
-    `--json`, each record is printed as lines. With `--json`, the only output is one JSON object, or
-    an array if `prints_array` is true.
+    `--json`, each record is printed as lines. With `--json`, the only output is one JSON object.
 
     A record that contains a new secret cannot be shown later. `run` therefore yields it within the
     transaction that stores the secret, so that nothing is stored if the record cannot be printed.
     """
 
     requires_system_checks = CHECKS
-    prints_array: ClassVar[bool] = False
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the command's own arguments and `--json`."""
@@ -118,11 +116,12 @@ class RecordCommand(BaseCommand):
                 self.show(made, as_json=options["json"])
                 return
             with closing(made):
-                if self.prints_array and options["json"]:
-                    self.show_array(made)
-                    return
-                for record in made:
-                    self.show(record, as_json=options["json"])
+                self.show_all(made, as_json=options["json"])
+
+    def show_all(self, records: Records, *, as_json: bool) -> None:
+        """Print each record as `run` yields it."""
+        for record in records:
+            self.show(record, as_json=as_json)
 
     def show(self, record: Mapping[str, Any], *, as_json: bool) -> None:
         """Print a record as JSON or as lines."""
@@ -131,16 +130,6 @@ class RecordCommand(BaseCommand):
             return
         lines = (f"{name}: {in_words(value)}\n" for name, value in record.items())
         self.write("".join(lines))
-
-    def show_array(self, records: Records) -> None:
-        """Print each element as `run` yields it. The array is complete even after an error."""
-        separator = "["
-        try:
-            for record in records:
-                self.write(separator + dumps(record).decode())
-                separator = ","
-        finally:
-            self.write("[]\n" if separator == "[" else "]\n")
 
     def write(self, text: str) -> None:
         """Write to standard output and flush it. Raises CommandError if that fails."""

@@ -17,7 +17,7 @@ from django.utils import timezone
 from accounts.admin.scope import ScopedAdmin, manages, person, scoped_rows, with_row
 from chatbots.models import Chatbot
 from config.admin.keyset import whole_id
-from config.admin.page import confirm_page, first_time, page, secret_page
+from config.admin.page import first_time, page
 from config.admin.post_only import post_only
 from webhooks.admin.advice import advice, say_begun
 from webhooks.admin.delivery_page import result_of
@@ -189,9 +189,10 @@ class EndpointPageAdmin(ScopedAdmin):
 
     def show_secret(self, request: HttpRequest, chatbot: Chatbot, secret: str) -> HttpResponse:
         """Show a new secret, which cannot be shown again."""
-        return secret_page(
+        return page(
             self,
             request,
+            "admin/secret.html",
             title=f"The new secret of {chatbot}",
             name="Webhook secret",
             secret=secret,
@@ -310,9 +311,10 @@ class EndpointPageAdmin(ScopedAdmin):
             self.switch(request, endpoint, active=False)
         if request.method == "POST" or not endpoint.is_active:
             return HttpResponseRedirect(page_url(chatbot_id))
-        return confirm_page(
+        return page(
             self,
             request,
+            "admin/confirm.html",
             title=f"Pause the webhook of {endpoint.chatbot}?",
             objects=[endpoint.url],
             consequence=PAUSING,

@@ -10,6 +10,7 @@ from django.db.models import Q
 from accounts.models import Account, ApiKey, User
 from accounts.models.api_key import ApiKeyQuerySet
 from accounts.services import api_key
+from config.api.body import dumps
 from config.runtime.commands import RecordCommand, Records, find, identifier, progress
 
 
@@ -36,8 +37,6 @@ class Command(RecordCommand):
         "by the end of this grace period."
     )
 
-    prints_array = True
-
     def arguments(self, parser: CommandParser) -> None:
         whose = parser.add_mutually_exclusive_group(required=True)
         whose.add_argument("--user", metavar="EMAIL")
@@ -50,6 +49,19 @@ class Command(RecordCommand):
             metavar="HOURS",
             help="how long the old keys keep working (default: 0, so they expire immediately)",
         )
+
+    def show_all(self, records: Records, *, as_json: bool) -> None:
+        """Print the records, or with `as_json` an array, which is complete even after an error."""
+        if not as_json:
+            super().show_all(records, as_json=False)
+            return
+        separator = "["
+        try:
+            for record in records:
+                self.write(separator + dumps(record).decode())
+                separator = ","
+        finally:
+            self.write("[]\n" if separator == "[" else "]\n")
 
     def run(self, *, user: str | None, account: UUID | None, grace: float, **_: Any) -> Records:
         """Rotate the chosen keys. Yields a record for each new key, including its text."""
