@@ -49,10 +49,7 @@ def ground(disk: Path) -> Iterator[Ground]:
         with psycopg.connect(server, autocommit=True) as session:
             session.execute(f"CREATE TABLESPACE small LOCATION '{folder}'".encode())
             session.execute("ALTER DATABASE soak SET TABLESPACE small")
-        ground.web.environment |= {
-            "DJANGO_SETTINGS_MODULE": "config.settings",
-            "WEB_WORKERS": "1",  # each process caches its own readiness result
-        }
+        ground.web.environment["DJANGO_SETTINGS_MODULE"] = "config.settings"
         yield ground
 
 
