@@ -5,14 +5,13 @@ This happens, for example, when a transaction is left open by mistake.
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
 from django.conf import settings
-from django.db import connection, connections
+from django.db import connections
 from django.utils import timezone
 
 from accounts import mail_queue
@@ -82,28 +81,6 @@ def test_locked_work_does_not_hold_up_the_claims_of_other_work(
     with locked(type(first)._base_manager.filter(pk=first.pk)):
         assert claim_all() == [second.pk]
     assert claim_all() == [first.pk]
-
-
-@pytest.mark.usefixtures("limits")
-def test_finishing_work_waits_until_its_locked_row_is_free() -> None:
-    PeriodicWork.objects.add(["sweep"])
-    [(_, claim)] = PeriodicWork.objects.claim()
-    row = PeriodicWork.objects.filter(name="sweep")
-    later = timezone.now() + timedelta(days=1)
-
-    def finish() -> bool:
-        try:
-            return row.finish("sweep", UUID(claim), next_due=later)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(1) as pool, locked(row):
-        finishing = pool.submit(finish)
-        with pytest.raises(TimeoutError):
-            finishing.result(2)
-        assert PeriodicWork.objects.claim() == []
-    assert finishing.result(10)
-    assert (row.get().due_at, row.get().claim) == (later, None)
 
 
 def in_a_thread(call: Callable[..., object], *args: Any) -> threading.Thread:
