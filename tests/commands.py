@@ -1,4 +1,4 @@
-"""Run management commands in this process, and check their output, errors and help."""
+"""Run management commands in this process, and check their output and errors."""
 
 import io
 import json
@@ -29,12 +29,3 @@ def check_rejection(name: str, *words: UUID | str, message: str) -> None:
         run(name, *words)
     assert message in str(refusal.value)
     assert refusal.value.returncode != 0
-
-
-def check_help(name: str, capsys: pytest.CaptureFixture[str], *phrases: str) -> None:
-    """Assert that a command's help names the command and contains these phrases."""
-    with pytest.raises(SystemExit) as ended:
-        call_command(name, "--help")
-    assert ended.value.code == 0
-    text = " ".join(capsys.readouterr().out.split())
-    assert all(phrase in text for phrase in (name, *phrases)), text

@@ -21,7 +21,7 @@ from accounts.hashing import PasswordHasher
 from accounts.services import api_key as keys
 from chatbots.models import Chatbot, LlmModel
 from tests import counters, migrated_rows, static_files
-from tests.factories.accounts import AccountFactory, MembershipFactory
+from tests.factories.accounts import AccountFactory
 from tests.factories.chatbots import ChatbotFactory, LlmModelFactory
 from tests.factories.row import out_of_trail
 from tests.patience import give_time
@@ -44,7 +44,7 @@ PROCESSES = (
     *("tests/config/test_wsgi", "tests/contract/test_endpoints_generated", "tests/house/test_make"),
     *("tests/contract/test_endpoints_races.py::test_concurrent_selections",),
     *("tests/contract/test_endpoints_schemathesis", "tests/conversations/commands/test_serve"),
-    *("tests/conversations/test_dispatcher", "tests/webhooks/commands/test_webhook_sink"),
+    "tests/webhooks/commands/test_webhook_sink",
 )
 
 
@@ -193,12 +193,6 @@ def api(chatbot: Chatbot) -> Api:
 def stranger(db: None) -> Api:
     """A caller that owns another account."""
     return caller(AccountFactory().owner)
-
-
-@pytest.fixture
-def bystander(chatbot: Chatbot) -> Api:
-    """A member of the chatbot's account who has not been added to any chatbot."""
-    return caller(MembershipFactory(account=chatbot.account).user)
 
 
 @pytest.fixture

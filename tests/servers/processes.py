@@ -174,14 +174,3 @@ class Web(Process):
         with contextlib.suppress(OSError):
             return bool(requests.get(f"{self.address}/healthz", timeout=5).ok)
         return False
-
-
-def a_session_waits_for_a_transaction() -> bool:
-    """Return whether a session of this PostgreSQL database is waiting for another transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_stat_clear_snapshot()")
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND wait_event = 'transactionid'"
-        )
-        return bool(cursor.fetchone()[0])
