@@ -73,6 +73,8 @@ METRICS_PORT = env.int("METRICS_PORT", None, validate=Range(min=1, max=65_535))
 MAIL = env.email_url("EMAIL_URL", "console:")
 ALLOWED_HOSTS = env.allowed_hosts("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 
+if MACHINE_BOUND and (problem := state.obstacle(STATE_DIR)):
+    faults["STATE_DIR"] = [problem]
 if not EMBEDDED:
     required = {"SECRET_KEY": SECRET_KEY, "ENCRYPTION_KEYS": ENCRYPTION_KEYS}
     faults |= {n: ["must be set if DATABASE_URL is set"] for n in required if not required[n]}

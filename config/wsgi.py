@@ -79,7 +79,7 @@ def pieces(response: HttpResponseBase) -> Iterator[bytes]:
     parts: Iterator[bytes] = iter(response)
     try:
         while True:
-            with reads.inside():
+            with reads.inside(within=None):  # a response that has begun cannot become a 503
                 try:
                     part = next(parts, None)
                 finally:

@@ -41,18 +41,18 @@ class Gate:
             self.free.put(None)
 
     @contextmanager
-    def inside(self) -> Iterator[None]:
+    def inside(self, *, within: float | None = PATIENCE) -> Iterator[None]:
         """Wait for a place and hold it. Raises Unavailable."""
-        self.enter()
+        self.enter(within=within)
         try:
             yield
         finally:
             self.leave()
 
-    def enter(self) -> None:
-        """Wait for a place and take it. Raises Unavailable if none is free within PATIENCE."""
+    def enter(self, *, within: float | None = PATIENCE) -> None:
+        """Wait for a place and take it. Raises Unavailable if none is free `within` seconds."""
         try:
-            self.free.get(timeout=PATIENCE)
+            self.free.get(timeout=within)
         except Empty:
             raise Unavailable from None
         _current.gate = self

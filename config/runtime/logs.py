@@ -55,7 +55,7 @@ class JsonFormatter(logging.Formatter):
             line["requestId"] = known.request_id
         line |= {name: fact for name in FACTS if (fact := getattr(known, name))}
         line |= {
-            name: value
+            name: masked(value) if isinstance(value, str) else value
             for name, value in vars(record).items()
             if name not in ORDINARY and isinstance(value, (str, int, float, bool, type(None)))
         }

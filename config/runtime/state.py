@@ -6,23 +6,32 @@ import secrets
 import stat
 from collections.abc import Callable
 from contextlib import suppress
-from errno import EPERM
 from pathlib import Path
 from typing import IO
 
-SHARED = "shared by all users: choose a directory that only the service uses"
+
+def obstacle(folder: Path) -> str:
+    """Return why a folder cannot hold the service's state, or an empty string if it can."""
+    try:
+        there = next(path for path in (folder, *folder.parents) if path.exists())
+    except OSError as error:
+        return f"{folder}: {error.strerror}"
+    if not there.is_dir():
+        return f"{there} is not a directory"
+    if not os.access(there, os.W_OK | os.X_OK):
+        return f"{there} cannot be written to"
+    if there == folder and there.stat().st_mode & stat.S_ISVTX:
+        return f"{there} is shared by all users: choose a directory that only the service uses"
+    return ""
 
 
 def make_private(folder: Path) -> None:
     """Create the state folder, and deny other users access to it. Raises OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    mode = folder.stat().st_mode
-    if mode & stat.S_ISVTX:
-        raise PermissionError(EPERM, SHARED, str(folder))
     # On some container platforms, the folder belongs to another user, so its mode cannot be
     # changed. Even then, the files that we create are private.
     with suppress(PermissionError):
-        if mode & 0o077:
+        if folder.stat().st_mode & 0o077:
             folder.chmod(0o700)
 
 

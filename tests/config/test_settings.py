@@ -95,6 +95,7 @@ WRONG = {
     "HOST": ("web.internal", "http://127.0.0.1", "127.0.0.1:80"),
     "METRICS_PORT": ("99999", "0", "http"),
     "PORT": ("99999", "0", "http"),
+    "STATE_DIR": ("/dev/null", "/dev/null/below", "x" * 300),
     "DATABASE_URL": ("canary", "mysql://u:canary@h/name", "postgresql://u:canary@h:port/name"),
     "REDIS_URL": ("canary", "redis://:canary@h:port/0", "redis://:canary@h/first"),
     "SECRET_KEY": ("", "", ""),
@@ -177,11 +178,11 @@ def test_the_processes_of_the_tests_do_not_read_the_developers_dotenv() -> None:
     assert done.stdout == f"{os.devnull}\n", done.stderr
 
 
-@pytest.mark.parametrize("path", ["/proc/none", "/dev/null", "/dev/null/below", "/" + "x" * 300])
-def test_a_folder_that_cannot_be_created_is_named(path: str) -> None:
-    ended = start(Path(path))
+def test_a_folder_that_cannot_be_created_is_named() -> None:
+    # os.access reports that root may write to /proc, but nothing can be created there.
+    ended = start(Path("/proc/none"))
     assert ended.returncode != 0
-    assert ended.stderr.splitlines()[1].startswith(f"  STATE_DIR: {path}")
+    assert ended.stderr.splitlines()[1].startswith("  STATE_DIR: /proc/none")
     assert "Traceback" not in ended.stderr
 
 

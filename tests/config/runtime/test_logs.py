@@ -82,7 +82,9 @@ def test_ordinary_words_stay_readable(message: str) -> None:
 
 def test_a_line_has_its_time_level_logger_message_and_details() -> None:
     with acting(Context(request_id="named")):
-        written = line("delivered %s", 5, delivery="d-1", ms=12, odd=object())
+        written = line(
+            "delivered %s", 5, delivery="d-1", ms=12, odd=object(), url=f"password={SECRET}"
+        )
     assert re.fullmatch(r"[\d-]{10}T[\d:]{8}\.\d{3}Z", written.pop("time"))
     assert written == {
         "level": "INFO",
@@ -91,6 +93,7 @@ def test_a_line_has_its_time_level_logger_message_and_details() -> None:
         "requestId": "named",
         "delivery": "d-1",
         "ms": 12,
+        "url": "password=****",
     }
 
 

@@ -6,8 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 
-import pytest
-
 from config.runtime import state
 from tests.patience import PATIENCE
 
@@ -57,9 +55,7 @@ def test_a_readable_folder_is_made_private(tmp_path: Path) -> None:
     assert mode(tmp_path) == 0o700
 
 
-def test_a_folder_that_all_users_share_is_rejected_and_keeps_its_mode(tmp_path: Path) -> None:
+def test_a_folder_that_all_users_share_is_rejected(tmp_path: Path) -> None:
     tmp_path.chmod(0o1777)
-    with pytest.raises(PermissionError, match="shared by all users"):
-        state.make_private(tmp_path)
-    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o1777
-    state.make_private(tmp_path / "own")
+    assert "is shared by all users" in state.obstacle(tmp_path)
+    assert state.obstacle(tmp_path / "own") == ""
