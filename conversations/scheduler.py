@@ -36,7 +36,7 @@ from webhooks.services import retry_job
 LOCK = 0x77656268  # key of the advisory lock
 # Work is cheaper to claim in batches, so the scheduler waits after every round: for at least GATHER
 # and at most GATHER_MOST seconds, and longer after a larger claim.
-GATHER, GATHER_MOST = 0.002, 0.01
+GATHER, GATHER_MOST = 0.01, 0.02
 BUSY_PAUSE, IDLE_PAUSE, BUSY_FOR = 0.01, 0.08, 10.0
 # Seconds to wait after a claim that found nothing, unless a delivery arrives or an attempt ends
 FULL_PAUSE = 0.05
@@ -95,12 +95,13 @@ class Scheduler(threading.Thread):
         self.replying = 0  # threads that are generating owed replies
         self.stopping = threading.Event()
         self.busy_until = self.full_until = 0.0
+        self.is_full = False  # whether due deliveries wait for attempts to end
         self.full_with: UUID | None = None  # the newest delivery when a claim last found nothing
         self.swept_from = 0.0  # by then, live processes have renewed their leases after an outage
         self.chores: dict[Callable[[], list[Message]], float] = {
             self.free_expired: 1.0,
-            self.find_replies: 0.5,
-            self.find_mails: 0.5,
+            self.find_replies: 1.0,
+            self.find_mails: 1.0,
             self.find_retry_jobs: 1.0,
             self.find_periodic_work: 5.0,
         }
@@ -121,7 +122,9 @@ class Scheduler(threading.Thread):
                     connection.close()
                     discard_dead_connections(error)
             self.stopping.wait(min(GATHER_MOST, GATHER * max(1, found)))
-            if claims.freed.wait(pause):
+            if not self.is_full:
+                self.stopping.wait(pause)
+            elif claims.freed.wait(pause):
                 claims.freed.clear()
                 self.full_with = None
         connection.close()
@@ -143,10 +146,12 @@ class Scheduler(threading.Thread):
             return IDLE_PAUSE, 0
         pause = BUSY_PAUSE if now < self.busy_until else IDLE_PAUSE
         due, newest = queue.glance()
+        self.is_full = False
         if due is None:
             return pause, 0
         if due > LONG_AGO and (wait := (due - queue.now()).total_seconds()) > 0:
             return min(wait, pause), 0
+        self.is_full = True
         if newest == self.full_with and now < self.full_until:
             return pause, 0
         with metrics.CLAIM_SECONDS.time():

@@ -49,7 +49,10 @@ def record(ended: Iterable[tuple[Work, Result]], ended_at: datetime) -> None:
     for row in rows.only("chatbot", "url", *RECORD).order_by("pk").select_for_update():
         if some := results.get((row.chatbot_id, row.url)):
             _note(row, some, ended_at)
-            row.save(update_fields=RECORD)
+            # Not `save`: its signals would ask whether the admin's change log concerns the row.
+            Endpoint.objects.filter(pk=row.pk).update(
+                **{name: getattr(row, name) for name in RECORD}
+            )
 
 
 def _note(row: Endpoint, results: Sequence[Result], ended_at: datetime) -> None:

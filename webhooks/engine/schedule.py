@@ -234,4 +234,4 @@ def _attempt_columns(work: Work, result: Result, ended_at: datetime) -> dict[str
 
 
 _confirm = Batch(_confirm_all, patience=0.005)
-_settle = Batch(_settle_all, patience=0.01)
+_settle = Batch(_settle_all, patience=0.02)
