@@ -7,6 +7,7 @@ mode, with SQLite.
 import json
 import os
 import signal
+import subprocess
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit, urlunsplit
@@ -60,8 +61,12 @@ class Installation:
 
     def __exit__(self, *_: object) -> None:
         if self.running and self.running.poll() is None:
-            os.killpg(self.running.pid, signal.SIGKILL)
-            self.running.wait()
+            self.running.terminate()  # it then ends web and the worker, which have other groups
+            try:
+                self.running.wait(20)
+            except subprocess.TimeoutExpired:
+                os.killpg(self.running.pid, signal.SIGKILL)
+                self.running.wait()
         self.database_does("DROP DATABASE IF EXISTS", "WITH (FORCE)")
 
     def database_does(self, command: str, how: str = "") -> None:
