@@ -76,7 +76,10 @@ def claim(most: int) -> list[tuple[str, str]]:
     token = uuid4()
     waiting = Mail.objects.filter(due_at__isnull=False)
     free = Q(claimed_until=None) | has_expired()
-    due = unlocked(waiting.filter(free, due_at__lte=timezone.now()))
+    # A lease cannot be renewed while another session has locked its row, so exclude the emails that
+    # this process is still sending.
+    sending = [token for _, token in list(renewal.claims)]
+    due = unlocked(waiting.filter(free, due_at__lte=timezone.now()).exclude(claim__in=sending))
     claimed: list[tuple[str, str]] = []
     with transaction.atomic():
         mail = round_robin.pick(due)

@@ -29,10 +29,12 @@ def make_private(folder: Path) -> None:
     """Create the state folder, and deny other users access to it. Raises OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     # On some container platforms, the folder belongs to another user, so its mode cannot be
-    # changed. Even then, the files that we create are private.
-    with suppress(PermissionError):
+    # changed. Even then, the files that we create are private. SQLite may remove its files.
+    with suppress(PermissionError, FileNotFoundError):
         if folder.stat().st_mode & 0o077:
             folder.chmod(0o700)
+            for file in folder.glob("*.sqlite3*"):
+                file.chmod(0o600)
 
 
 def private_file(path: Path) -> IO[str]:

@@ -70,6 +70,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, St
     """A running service whose state folder was readable by other users before the start."""
     folder, port = tmp_path_factory.mktemp("running"), free_port()
     (folder / "state").mkdir(mode=0o755)
+    (folder / "state" / "database.sqlite3").touch(mode=0o644)
     start = Start(folder, PORT=str(port))
     try:
         yield folder, start.ready(), port
