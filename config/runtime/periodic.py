@@ -1,5 +1,6 @@
 """Define periodic work, and limit the time that one run of it may take."""
 
+import logging
 import time
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
@@ -8,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from celery import shared_task
+from django.db import Error
 from django.utils import timezone
 
+from config.database.availability import unavailable
 from config.database.claims import renewal_of
 from config.database.locks import left_if_locked
 from config.models import PeriodicWork
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 ONE_GO = 60.0  # seconds that a run may take
 AFTER_ERROR = timedelta(minutes=1)  # time from a failed run until the next one
 
+logger = logging.getLogger(__name__)
 renewal = renewal_of(PeriodicWork)
 
 
@@ -36,6 +40,14 @@ def periodic(name: str) -> "Callable[[Callable[[], datetime]], Task[[str], None]
         @shared_task
         @wraps(work)
         def run(claim: str) -> None:
+            try:
+                carry_out(claim)
+            except Error as error:  # the lease expires, and the work is done again
+                if not unavailable(error):
+                    raise
+                logger.warning("%s failed: %s", name, error)
+
+        def carry_out(claim: str) -> None:
             token = PeriodicWork.objects.confirm(name, UUID(claim))
             if token is None:
                 return
