@@ -4,6 +4,7 @@ import os
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -57,16 +58,16 @@ def test_after_all_sessions_have_ended_at_most_a_few_requests_fail() -> None:
 
 def test_a_full_pool_is_not_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ask()
-    monkeypatch.setattr(connection.pool, "timeout", 0.3)
-    taken = [connection.pool.getconn() for _ in range(connection.pool.max_size)]
-    try:
+    pool = connection.pool
+    with ExitStack() as taken:
+        for _ in range(pool.max_size):
+            taken.callback(pool.putconn, pool.getconn())
+        monkeypatch.setattr(pool, "timeout", 0.3)
         for _ in range(2):
             began = time.monotonic()
             assert not ask()
             assert time.monotonic() - began >= 0.3, "a connection could have become free"
-    finally:
-        for each in taken:
-            connection.pool.putconn(each)
+    monkeypatch.undo()
     assert not outage.under_way
     assert ask()
 
