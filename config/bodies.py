@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from django.conf import settings
 
-from config.api.body import MAX_BYTES, REFUSAL
-from config.api.errors import ApiError, InvalidRequest, Unavailable
+from config.api.errors import REFUSAL, ApiError, InvalidRequest, Unavailable
 from config.api.limits import Room
+from config.api.strict_json import MAX_BYTES
 from config.middleware import client_address, counted_as
 
 if TYPE_CHECKING:

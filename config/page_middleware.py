@@ -8,8 +8,8 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 
-from config.api.body import REFUSAL, declared_length
-from config.api.errors import bad_request, plain_response
+from config.api.errors import REFUSAL, bad_request, plain_response
+from config.api.strict_json import declared_length
 from config.middleware import API
 
 

@@ -23,8 +23,7 @@ from django.http.response import HttpResponseBase
 from django.urls import resolve
 
 from config import metrics
-from config.api.body import REFUSAL
-from config.api.errors import Unavailable
+from config.api.errors import REFUSAL, Unavailable
 from config.bodies import received
 from config.content_type import plain_type
 from config.database.connections import release_connection

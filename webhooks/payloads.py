@@ -12,8 +12,8 @@ from enum import StrEnum
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
-from config.api.body import dumps
 from config.api.naming import camel
+from config.api.strict_json import dumps
 from config.database.ids import new_id
 
 

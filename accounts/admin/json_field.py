@@ -6,8 +6,8 @@ from django import forms
 from django.forms.fields import InvalidJSONInput
 from rest_framework import serializers
 
-from config.api.body import parse
 from config.api.errors import InvalidRequest, faults
+from config.api.strict_json import parse
 
 QUOTED = 100  # maximum number of characters quoted from a text item
 

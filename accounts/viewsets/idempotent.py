@@ -9,8 +9,8 @@ from django.http import HttpRequest, HttpResponse
 
 from accounts import idempotency
 from accounts.caller import Caller
-from config.api.body import JSON, MAX_BYTES, declared_length, refuse
 from config.api.errors import TooManyRequests, as_api_error, plain_response
+from config.api.strict_json import JSON, MAX_BYTES, declared_length, refuse
 from config.api.viewsets import ApiViewSet
 
 

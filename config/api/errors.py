@@ -13,12 +13,13 @@ from django.core.exceptions import PermissionDenied, SuspiciousOperation, TooMan
 from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from rest_framework import exceptions
 
-from config.database.availability import discard_dead_connections, unavailable
-from config.database.postgresql.outage import outage, reason
+from config.database.availability import is_temporary
 
 logger = logging.getLogger(__name__)
 
 Errors = list[dict[str, Any]]
+# The request.META key of an ApiError that was raised before Django ran. The middleware reports it.
+REFUSAL = "config.refusal"
 
 
 class ApiError(Exception):
@@ -139,20 +140,6 @@ def faults(detail: Any, path: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
             yield from faults(inner, (*path, str(index)) if nested else path)
     else:
         yield {"path": list(path), "message": str(detail)}
-
-
-def is_temporary(error: BaseException) -> bool:
-    """Return whether an error means that the database is unavailable, so that a retry may succeed.
-
-    If so, logs the reason, except during an outage, whose beginning has been logged. Also replaces
-    dead connections, so that the next request succeeds.
-    """
-    if not unavailable(error):
-        return False
-    if not outage.under_way:
-        logger.warning("a request failed: %s", reason(error))
-    discard_dead_connections(error)
-    return True
 
 
 def as_api_error(error: Exception) -> ApiError:

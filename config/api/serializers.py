@@ -80,7 +80,7 @@ class Shape(serializers.Serializer[Any]):
 
     @classmethod
     def write(cls, value: Any) -> Any:
-        """Convert a value to an object that `config.api.body.dumps` can encode."""
+        """Convert a value to an object that `config.api.strict_json.dumps` can encode."""
         if value is None:
             return None
         if isinstance(value, (list, tuple, QuerySet)):

@@ -6,8 +6,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from rest_framework.viewsets import GenericViewSet
 
-from config.api import body as bodies
-from config.api import limits
+from config.api import limits, strict_json
 from config.api.errors import MethodNotAllowed, as_api_error, plain_response
 from config.api.operation import OK, Answer, Declared
 
@@ -66,13 +65,13 @@ class ApiViewSet(GenericViewSet[Any]):
             given.append(declared.query.shared().run_validation(request.GET.dict()))
         if declared.body:
             body = declared.body.shared(partial=declared.partial)
-            given.append(body.run_validation(bodies.read(request)))
+            given.append(body.run_validation(strict_json.read(request)))
         value, message = method(*given, **self.names), declared.message
         if isinstance(value, Answer):
             value, message = value.value, value.message
         data = declared.answer.write(value)
         envelope = {"statusCode": OK, "success": True, "message": message, "data": data}
-        return HttpResponse(bodies.dumps(envelope), bodies.JSON, OK)
+        return HttpResponse(strict_json.dumps(envelope), strict_json.JSON, OK)
 
     def run_once(self, key: str, request: HttpRequest) -> HttpResponse:
         """Run a POST only once per caller and Idempotency-Key. Open point: idempotency."""

@@ -14,7 +14,7 @@ from django.core.validators import validate_email
 from django.db.models import QuerySet
 from tqdm import tqdm
 
-from config.api.body import dumps
+from config.api.strict_json import dumps
 from config.database.lengths import SHORT
 from config.runtime.context import Context, acting
 from config.runtime.logs import masked

@@ -14,7 +14,7 @@ import requests
 from django.contrib.staticfiles import finders
 
 from chatbots.models import ConversationStarter
-from config.api.body import MAX_BYTES
+from config.api.strict_json import MAX_BYTES
 from tests.config.imported_settings import run
 from tests.conftest import Api
 from tests.patience import PATIENCE

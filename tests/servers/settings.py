@@ -2,7 +2,7 @@
 
 import os
 
-from config.database.postgresql import outage
+from config.database import availability
 from config.settings import *  # noqa: F403
 from config.settings import CACHES, DATABASES, STATE_DIR
 from tests.patience import PATIENCE, give_time
@@ -10,7 +10,7 @@ from tests.servers import crash
 
 DATABASES["default"]["NAME"] = os.environ["TEST_DATABASE_NAME"]
 give_time(DATABASES["default"], CACHES["default"])
-outage.ATTEMPT = int(PATIENCE)
+availability.ATTEMPT = int(PATIENCE)
 BODY_TIMEOUT = float(os.environ.get("TEST_BODY_TIMEOUT", "30"))
 METRICS_FRESH = float(os.environ.get("TEST_METRICS_FRESH", "5"))
 crash.install(os.environ.get("TEST_CRASH_POINT", ""))

@@ -10,7 +10,7 @@ from django.db.models import Q
 from accounts.models import Account, ApiKey, User
 from accounts.models.api_key import ApiKeyQuerySet
 from accounts.services import api_key
-from config.api.body import dumps
+from config.api.strict_json import dumps
 from config.runtime.commands import RecordCommand, Records, find, identifier, progress
 
 

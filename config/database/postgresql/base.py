@@ -7,8 +7,8 @@ from django.conf import settings
 from django.db.backends.postgresql import base
 from psycopg_pool import PoolTimeout
 
+from config.database.availability import server
 from config.database.postgresql.connection import Found
-from config.database.postgresql.outage import outage
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -20,12 +20,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
         Raises psycopg.OperationalError, immediately if an outage is under way. If the pool has no
         connection, the error says whether the database is down or the pool is only full.
         """
-        if outage.under_way:
-            outage.find_out(conn_params)
+        if server.is_down:
+            server.check(conn_params)
         try:
             return super().get_new_connection(conn_params)
         except PoolTimeout:
-            outage.find_out(conn_params)
+            server.check(conn_params)
             raise
 
     def run_prepared(self, sql: str, values: list[Any], *, reads: bool) -> Found:

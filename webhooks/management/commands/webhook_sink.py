@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from config.api.body import dumps
+from config.api.strict_json import dumps
 from config.runtime.commands import CHECKS, positive
 from webhooks import signing
 from webhooks.management.secret import secret_given

@@ -15,7 +15,7 @@ from django.db import InternalError, OperationalError, connection, transaction
 
 from accounts.models import Plan
 from config.api.errors import as_api_error
-from config.database.postgresql.outage import outage
+from config.database.availability import server
 from config.database.prepared import prepare
 from tests.factories.accounts import PlanFactory
 
@@ -68,7 +68,7 @@ def test_a_full_pool_is_not_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
             assert not ask()
             assert time.monotonic() - began >= 0.3, "a connection could have become free"
     monkeypatch.undo()
-    assert not outage.under_way
+    assert not server.is_down
     assert ask()
 
 

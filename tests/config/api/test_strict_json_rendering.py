@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from config.api.body import dumps
+from config.api.strict_json import dumps
 
 ZONES = [UTC, timezone(timedelta(hours=14)), timezone(-timedelta(hours=9, minutes=30))]
 MOMENTS = [

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chatbots.models import Chatbot, ConversationStarter
-from config.api import body
+from config.api import strict_json
 from config.api.errors import InvalidRequest
 from tests.conftest import Api
 
@@ -30,15 +30,15 @@ def nested(depth: int, *, of: str = "{}") -> bytes:
     return inner.encode() if of == "{}" else b'{"a":' + inner.encode() + b"}"
 
 
-def filled(unit: str, *, number: int = body.MAX_BYTES) -> bytes:
+def filled(unit: str, *, number: int = strict_json.MAX_BYTES) -> bytes:
     """Return JSON for an object with an array of `number` equal values, but at most 1 MiB."""
-    number = min(number, (body.MAX_BYTES - 10) // (len(unit) + 1))
+    number = min(number, (strict_json.MAX_BYTES - 10) // (len(unit) + 1))
     return b'{"tags":[' + ",".join([unit] * number).encode() + b"]}"
 
 
 def full(unit: str, *, of: int) -> bytes:
     """Return the largest body that MAX_VALUES allows, if each unit counts as `of` values."""
-    return filled(unit, number=(body.MAX_VALUES - 3) // of)
+    return filled(unit, number=(strict_json.MAX_VALUES - 3) // of)
 
 
 @pytest.fixture
@@ -277,8 +277,8 @@ JSON = st.recursive(
 @given(value=JSON)
 def test_valid_json_is_parsed_exactly(value: Any) -> None:
     raw = json.dumps(value, ensure_ascii=False).encode()
-    assert body.parse(raw) == value
-    assert json.loads(body.dumps(value)) == value
+    assert strict_json.parse(raw) == value
+    assert json.loads(strict_json.dumps(value)) == value
 
 
 @given(
@@ -289,7 +289,7 @@ def test_valid_json_is_parsed_exactly(value: Any) -> None:
 @example(raw=b"[" * 200_000)
 def test_any_bytes_are_either_parsed_or_rejected(raw: bytes) -> None:
     try:
-        value = body.parse(raw)
+        value = strict_json.parse(raw)
     except InvalidRequest as refusal:
         assert refusal.errors
     else:

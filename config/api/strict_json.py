@@ -1,7 +1,6 @@
-"""Read and write bodies as strict JSON. Open points: body-bounds, status-closed.
+"""Parse request bodies and format response bodies. Open points: body-bounds, status-closed.
 
-`config.bodies` receives the whole body before this module runs, and refuses a body that arrives too
-slowly, is incomplete or finds no thread. This module refuses a body that is larger than MAX_BYTES.
+`config.bodies` has received the whole body before this module runs.
 """
 
 import datetime
@@ -21,7 +20,6 @@ MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 32
 MAX_VALUES = 10_000  # maximum number of names and values, counted across all levels
 JSON = "application/json"  # the only content type, whatever Accept contains
-REFUSAL = "config.refusal"  # the request.META key that holds the error if the body was not received
 UNSENDABLE = re.compile("[\0\ud800-\udfff]")
 # One name or value, and the separators after it. Possessive quantifiers prevent backtracking.
 TOKEN = re.compile(r'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[^\s,:\[\]{}"]++)[\s,:\]}]*+', re.DOTALL)
