@@ -12,7 +12,7 @@ CANDIDATES = $(or $(PYTHON),$(wildcard $(PY)) python3.13 python3.12 python3.11 p
 # Packages are installed uncompiled, which saves seconds and space. Each module is compiled once, when first imported.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-all bench soak fuzz check openapi conformance requirements clean base dev
+.PHONY: run test test-all bench soak check openapi conformance requirements clean base dev
 
 run: base
 	@exec $(PY) manage.py serve
@@ -39,11 +39,6 @@ bench: dev
 # tests the replies to visitors instead. See docs/delivery.md.
 soak: dev
 	@exec $(PY) -m tests.tools.soak $(ARGS)
-
-# Sends 20,000 hostile requests to all operations while slow clients hold connections. ARGS="--requests N --seed N" sets
-# the number of requests and the seed; the output shows the seed.
-fuzz: dev
-	@exec $(PY) -m tests.tools.fuzz $(ARGS)
 
 # The checks run on their own embedded default, whatever the environment or .env contains.
 ALONE := env STATE_DIR=build/check DATABASE_URL= REDIS_URL= SECRET_KEY= ENCRYPTION_KEYS= PUBLIC_URL=http://127.0.0.1:8000 \

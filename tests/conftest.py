@@ -39,7 +39,6 @@ PROCESSES = (
     *("tests/accounts/test_idempotency.py::test_a_process_that_dies",),
     *("tests/config/api/test_limits.py::test_exactly", "tests/config/api/test_limits.py::test_a_"),
     *("tests/config/database/test_availability", "tests/config/runtime/test_commands"),
-    "tests/config/test_few_descriptors",
     *("tests/config/test_metrics", "tests/config/test_middleware_headers.py::test_cookies"),
     *("tests/config/test_wsgi", "tests/contract/test_endpoints_generated", "tests/house/test_make"),
     *("tests/contract/test_endpoints_races.py::test_concurrent_selections",),

@@ -1,9 +1,7 @@
 """A worker's scheduler finds due work of every kind and publishes its tasks."""
 
-import re
 from collections import Counter
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -37,7 +35,6 @@ from webhooks.engine.queue import now
 from webhooks.models import Attempt, Delivery, Endpoint
 
 TRANSPORT = {"socket_connect_timeout": 2, "socket_timeout": 2}
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -122,18 +119,6 @@ class TestWorker:
                 wait_until(done, told=one.said)
             assert len(receiver.arrivals) == Attempt.objects.count() == 240
         assert len(busy) == 2 and most <= 16
-
-
-def test_the_documented_commands_mark_held_deliveries_and_emails_as_failed(db: None) -> None:
-    DeliveryFactory(due_at=now())
-    DeliveryFactory(state="RETRYING", due_at=now())
-    add_mail()
-    commands = re.findall(r'shell -c "(.*)"', (ROOT / "docs" / "deployment.md").read_text())
-    for command in commands:
-        exec(command)
-    assert len(commands) == 2
-    assert set(Delivery.objects.values_list("state", "due_at")) == {("FAILED", None)}
-    assert set(Mail.objects.values_list("state", "due_at")) == {("FAILED", None)}
 
 
 @pytest.mark.django_db(transaction=True)

@@ -17,10 +17,8 @@ from django.utils import timezone
 from accounts import mail_queue
 from accounts.models import Mail
 from config.database.ids import new_id
-from config.database.locks import left_if_locked
 from config.models import PeriodicWork
-from conversations import tasks as conversation_tasks
-from conversations.models import OwedReply, Thread
+from conversations.models import OwedReply
 from conversations.services import owed_reply
 from tests.factories.accounts import AccountFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory
@@ -28,7 +26,6 @@ from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers.locks import locked
 from tests.servers.processes import wait_until
 from tests.webhooks.engine.steps import ME, claim
-from webhooks import notifications
 from webhooks.engine import recovery, schedule
 from webhooks.engine.post import Outcome
 from webhooks.engine.work import Result, Target, Work
@@ -120,26 +117,6 @@ def test_a_locked_delivery_is_settled_when_it_is_unlocked_and_others_at_once(
     assert set(Delivery.objects.values_list("state", flat=True)) == {"SUCCESS"}
 
 
-@pytest.mark.usefixtures("limits")
-def test_the_attempt_of_a_locked_delivery_does_not_begin(endpoint: Endpoint) -> None:
-    DeliveryFactory.create_batch(2, chatbot=endpoint.chatbot)
-    claimed = claim()
-    with locked(Delivery.objects.filter(pk=claimed[0].delivery_id)):
-        begun = [schedule.confirm(one, worker=ME) for one in claimed]
-    assert [one is None for one in begun] == [True, False]
-
-
-@pytest.mark.usefixtures("limits")
-def test_a_locked_endpoint_delays_no_delivery(endpoint: Endpoint) -> None:
-    works = [under_way(endpoint) for _ in range(3)]
-    with locked(Endpoint.objects.all()):
-        for thread in [in_a_thread(schedule.settle, one, BROKEN) for one in works]:
-            thread.join(20)
-        assert set(Delivery.objects.values_list("state", flat=True)) == {"RETRYING"}
-    assert schedule.settle(under_way(endpoint), BROKEN)
-    assert Endpoint.objects.get().failures_in_a_row == 1
-
-
 def test_two_workers_that_settle_the_same_endpoints_do_not_deadlock(endpoint: Endpoint) -> None:
     endpoints = EndpointFactory.create_batch(6)
     faults = []
@@ -174,36 +151,3 @@ def test_a_locked_delivery_of_a_dead_worker_does_not_hold_up_the_others(
         assert held.get().claim
     recovery.free_expired()
     assert (held.get().claim, held.get().interruptions) == (None, 1)
-
-
-def test_a_locked_owed_reply_does_not_let_the_leases_of_others_expire(endpoint: Endpoint) -> None:
-    first, other = owed(endpoint), owed(endpoint)
-    with locked(OwedReply.objects.filter(pk=first.pk)):
-        owed_reply.renewal.renew([first.claim, other.claim])
-        assert OwedReply.objects.get(pk=other.pk).claimed_until > timezone.now()
-
-
-def test_a_locked_endpoint_does_not_hold_up_the_emails_about_others(
-    endpoint: Endpoint, limits: None
-) -> None:
-    EndpointFactory()
-    since = timezone.now() - timedelta(days=1)
-    Endpoint.objects.update(failing_since=since, last_failure_at=timezone.now())
-    with locked(Endpoint.objects.filter(pk=endpoint.pk)):
-        notifications.tell_owners()
-        assert Mail.objects.count() == 1
-    notifications.tell_owners()
-    assert Mail.objects.count() == 2
-
-
-@pytest.mark.usefixtures("limits")
-def test_a_locked_thread_does_not_count_as_a_failed_attempt_to_reply(endpoint: Endpoint) -> None:
-    thread = ThreadFactory(chatbot=endpoint.chatbot, escalated=True)
-    message = MessageFactory(thread=thread)
-    owed_reply.record(message)
-    for _ in range(2):
-        OwedReply.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
-        [(message_id, token)] = owed_reply.claim(most=8)
-        with locked(Thread.objects.filter(pk=thread.pk)), left_if_locked("reply"):
-            conversation_tasks.make_reply(str(message_id), str(token))
-    assert OwedReply.objects.get().begun == 1
