@@ -154,9 +154,11 @@ def said_once(thread: Thread) -> None:
 
 def rename(table: str, to: str) -> None:
     """Rename a table, either to hide it or to restore its original name."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"ALTER TABLE {table} RENAME TO {to}")
-    connection.close()
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(f"ALTER TABLE {table} RENAME TO {to}")
+    finally:
+        connection.close()
 
 
 def test_a_send_that_failed_after_storing_its_message_resumes_with_the_reply(

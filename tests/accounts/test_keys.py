@@ -20,10 +20,6 @@ def test_a_key_starts_with_its_prefix_and_ends_with_its_checksum() -> None:
     assert made.text not in made.digest
 
 
-def test_no_two_keys_are_equal() -> None:
-    assert len({keys.make().text for _ in range(1000)}) == 1000
-
-
 @given(at=st.integers(0, 61), to=st.sampled_from(keys.ALPHABET))
 def test_one_wrong_character_is_detected(at: int, to: str) -> None:
     text = "cbk_kMoZ1fT2_" + "a" * 43

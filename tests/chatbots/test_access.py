@@ -19,7 +19,6 @@ from tests.factories.chatbots import ChatbotFactory, ChatbotMemberFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.proves("Authentication", "Chatbots")]
 
-TENANTS, CHATBOTS_EACH = 2_000, 10
 HELD = list(
     product((False, True), (None, Role.MEMBER, Role.SUPER_ADMIN), ([], [CHATBOT_VIEW]), (0, 1))
 )

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -153,19 +152,6 @@ def test_every_variable_has_invalid_values_in_the_table() -> None:
     assert explained_in_readme() - families - OF_THE_TESTS - ANY_TEXT <= set(WRONG)
 
 
-def test_an_unreadable_line_is_named_and_nothing_starts(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    (tmp_path / ".env").write_text("# ours\n\nPORT=0\nnot a variable, canary\nDEBUG\nHOST=x\n")
-    ended = start(tmp_path / "state", cwd=tmp_path, ENV_FILE="")
-    assert ended.returncode != 0
-    first, *lines = ended.stderr.splitlines()
-    assert first == "The environment is not valid:"
-    named = [line.split(":")[0].strip() for line in lines]
-    assert named == [".env line 4", ".env line 5", "HOST", "PORT"]
-    assert "canary" not in ended.stderr
-    assert not (tmp_path / "state").exists()
-
-
 def test_another_file_can_take_the_place_of_the_dotenv(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("PORT=8123\n")
     assert settings_of(tmp_path, "PORT", ENV_FILE=str(tmp_path / "file")) == {"PORT": 8123}
@@ -204,47 +190,12 @@ def test_with_a_database_url_both_secrets_are_required(
     ]
 
 
-def test_an_invalid_key_is_not_reported_as_missing(tmp_path: Path) -> None:
-    keys = f"{KEY},canary"
-    [line] = faults_of(tmp_path, DATABASE_URL=POSTGRES, SECRET_KEY="x", ENCRYPTION_KEYS=keys)
-    assert line.startswith("  ENCRYPTION_KEYS: key 2 is not a Fernet key")
-
-
-def test_missing_and_invalid_variables_are_named_together(tmp_path: Path) -> None:
-    lines = faults_of(tmp_path, DATABASE_URL=POSTGRES, SECRET_KEY="x", PORT="0")
-    assert {line.split(":")[0].strip() for line in lines} == {
-        "ENCRYPTION_KEYS",
-        "PORT",
-    }
-
-
-def test_an_empty_state_folder_means_the_default(tmp_path: Path) -> None:
-    url = {"DATABASE_URL": POSTGRES, "REDIS_URL": "redis://x"}  # with both set, no file is created
-    found = settings_of(
-        tmp_path, "STATE_DIR", STATE_DIR="", SECRET_KEY="x", ENCRYPTION_KEYS=KEY, **url
-    )
-    assert found == {"STATE_DIR": str(ROOT / "var")}
-
-
 def test_the_embedded_default_generates_its_secrets_once(tmp_path: Path) -> None:
     names = ("SECRET_KEY", "ENCRYPTION_KEYS")
     first, again = settings_of(tmp_path, *names), settings_of(tmp_path, *names)
     other = settings_of(tmp_path / "other", *names)
     assert first == again
     assert not [name for name in names if first[name] == other[name]]
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        *(("secret_key", b""), ("secret_key", b"\xff")),
-        *(("encryption_key", b""), ("encryption_key", b"\xff"), ("encryption_key", b"canary")),
-    ],
-)
-def test_a_damaged_secret_is_named(tmp_path: Path, name: str, content: bytes) -> None:
-    (tmp_path / name).write_bytes(content)
-    damaged = f"  STATE_DIR: {tmp_path / name} is damaged: restore it from a backup"
-    assert faults_of(tmp_path) == [damaged]
 
 
 @pytest.mark.parametrize(

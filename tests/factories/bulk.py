@@ -12,28 +12,10 @@ SERIES = {
     " SELECT n FROM s)",
 }
 NEW_ID = {"postgresql": "gen_random_uuid()", "sqlite": "lower(hex(randomblob(16)))"}
-LATER = {
-    "postgresql": "template.updated_at + s.n * interval '1 millisecond'",
-    "sqlite": "strftime('%%Y-%%m-%%d %%H:%%M:%%f', template.updated_at,"
-    " (s.n / 1000.0) || ' seconds')",
-}
-
-# For `created_at`: each copy is a second older than the one before. SQLite compares times as
-# strings, so they need six decimals, as Django writes them.
-AGES = {
-    "postgresql": "template.created_at - s.n * interval '1 second'",
-    "sqlite": "strftime('%%Y-%%m-%%d %%H:%%M:%%f', template.created_at, '-' || s.n || ' seconds')"
-    " || '000'",
-}
 
 
 def new_id() -> str:
     return NEW_ID[connection.vendor]
-
-
-def later() -> str:
-    """Return SQL for `updated_at` that makes each copy a millisecond newer than the one before."""
-    return LATER[connection.vendor]
 
 
 def copy(row: Model, count: int, columns: Mapping[str, str] = {}, *, source: str = "") -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import requests
-from django.db import connection
 
 from accounts.models import Usage
 from chatbots.models import Chatbot, GeneralSettings, LlmModel
@@ -20,7 +19,6 @@ from tests.servers.processes import Web, wait_until
 
 pytestmark = [pytest.mark.proves("Threads and messages"), pytest.mark.django_db(transaction=True)]
 
-WAITING = 60  # number of messages that wait for the model at the same time
 LONG = 300  # how long the model hangs, in seconds
 SOON = 60  # timeout in seconds for requests that call no model; allows for a busy machine
 
@@ -37,46 +35,6 @@ def thread(chatbot: Chatbot, model: HeldModel) -> Thread:
     row = LlmModel.objects.create(provider="openai", title="Slow", base_url=model.base_url)
     GeneralSettings.objects.update(llm_model=row)
     return ThreadFactory(chatbot=chatbot)
-
-
-def open_connections() -> int:
-    """Count the connections to the test database, not including our own."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
-        return int(cursor.fetchone()[0])
-
-
-@pytest.mark.slow
-def test_reads_do_not_queue_behind_waiting_sends(api: Api, thread: Thread, model: Any) -> None:
-    limits = {"RATE_LIMIT_IP": "off", "RATE_LIMIT_USER": "off"}
-    with Web(LLM_TIMEOUT=str(LONG), WEB_WORKERS="2", **limits) as web:
-        here = f"{web.address}/api/v1/chatting/{thread.chatbot_id}/thread/{thread.pk}"
-        headers = {"Authorization": f"Bearer {api.key}"}
-        answers: list[Any] = []
-
-        def send() -> None:
-            body = {"content": "Hello"}
-            answers.append(
-                requests.post(f"{here}/message", json=body, headers=headers, timeout=LONG)
-            )
-
-        senders = [threading.Thread(target=send) for _ in range(WAITING)]
-        for sender in senders:
-            sender.start()
-        wait_until(lambda: len(model.arrivals) == WAITING, told=web.said)
-        for _ in range(10):
-            assert requests.get(f"{here}/messages", headers=headers, timeout=30).status_code == 200
-        assert not answers, "the sends should still be waiting"
-        if connection.vendor == "postgresql":
-            assert open_connections() <= 20
-        model.ready.set()
-        for sender in senders:
-            sender.join()
-    assert {answer.status_code for answer in answers} == {200}
-    assert Message.objects.filter(content="At last.").count() == WAITING
 
 
 SENDS = 200  # number of messages sent at the same time, four times WEB_THREADS

@@ -1,8 +1,6 @@
 """An installation whose metrics are scraped while its components fail."""
 
 import contextlib
-import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
@@ -32,12 +30,6 @@ from webhooks.models import Delivery
 
 TIMEOUT = 3.0  # seconds per delivery attempt
 LIMITS = {"RATE_LIMIT_IP": "off", "RATE_LIMIT_USER": "off", "TEST_METRICS_FRESH": "0"}
-SLOW = """
-    CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql
-        AS 'BEGIN PERFORM pg_sleep(1.5); RETURN NULL; END';
-    CREATE TRIGGER slow AFTER UPDATE ON webhooks_delivery EXECUTE FUNCTION be_slow();
-    CREATE TRIGGER slow AFTER UPDATE ON chatbots_generalsettings EXECUTE FUNCTION be_slow()
-"""
 
 
 class Site:
@@ -128,30 +120,6 @@ def now() -> Any:
 
 def all_settled() -> bool:
     return not Delivery.objects.filter(due_at__isnull=False).exists()
-
-
-@contextlib.contextmanager
-def slow_writes() -> Iterator[None]:
-    """Delay each update of deliveries or general settings by 1.5 s.
-
-    On SQLite, lock the database for at least 4 s instead.
-    """
-    if connection.vendor != "postgresql":
-        with contextlib.closing(sqlite3.connect(connection.settings_dict["NAME"])) as held:
-            held.execute("BEGIN IMMEDIATE")
-            began = time.monotonic()
-            yield
-            time.sleep(max(0.0, began + 4.0 - time.monotonic()))
-            held.rollback()
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(SLOW)
-    try:
-        yield
-        wait_until(all_settled)
-    finally:
-        with connection.cursor() as cursor:
-            cursor.execute("DROP FUNCTION be_slow CASCADE")
 
 
 @contextlib.contextmanager

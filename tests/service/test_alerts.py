@@ -14,7 +14,7 @@ import requests
 from django.conf import settings
 
 from accounts.models import Mail
-from chatbots.models import GeneralSettings, LlmModel
+from chatbots.models import LlmModel
 from config.database.ids import new_id
 from config.models import PeriodicWork, Worker
 from conversations import tasks
@@ -27,11 +27,11 @@ from tests.servers import certificates, prometheus
 from tests.servers.behaviors import answer, stall
 from tests.servers.broker import Broker
 from tests.servers.mail import MailServer
-from tests.servers.model import ModelServer, failing, saying
+from tests.servers.model import ModelServer, failing
 from tests.servers.processes import Web, wait_until
 from tests.servers.prometheus import Scrape, firing
 from tests.servers.receiver import Receiver
-from tests.servers.site import LIMITS, Site, Talk, all_settled, away, figure, now, slow_writes
+from tests.servers.site import LIMITS, Site, Talk, all_settled, away, figure, now
 from webhooks.models import Delivery
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -93,46 +93,12 @@ def test_receivers_that_fail(site: Site, talk: Talk) -> None:
     check({"AttemptsFail"}, before, site.scrape())
 
 
-@pytest.mark.slow
-def test_receivers_that_hang(site: Site, talk: Talk) -> None:
-    site.receiver.on("/hook", stall())
-    before = site.scrape()
-    others = [Talk(site) for _ in range(3)]
-    site.receiver.on("/hook", stall())
-    for one in (talk, *others):
-        one.deliver(3)
-    wait_until(lambda: site.figure("chatbots_worker_busy_threads") >= 6, told=site.worker.said)
-    check({"WorkersBusy"}, before, site.scrape())
-
-
 def test_events_that_wait_long(site: Site, talk: Talk) -> None:
     before = site.scrape()
     talk.deliver(3, age=20)
     wait_until(all_settled)
     wait_until(lambda: site.figure("chatbots_deliveries_in_flight") == 0)
     check({"ArrivalSlow"}, before, site.scrape())
-
-
-@pytest.mark.slow
-def test_a_database_that_writes_slowly(site: Site, talk: Talk) -> None:
-    before = site.scrape()
-    talk.deliver(1)
-    wait_until(all_settled)
-    path = f"/v0/chatbots/chatbot/{talk.chatbot.pk}/settings/general"
-    GeneralSettings.objects.get_or_create(chatbot=talk.chatbot)
-    # A FAILED delivery with a due time is a manual retry. This one becomes due while
-    # writes are slow.
-    Delivery.objects.update(state="FAILED", due_at=now() + timedelta(seconds=1))
-    with slow_writes():
-        waiting = talk.later(lambda: talk.call("PATCH", path, {"description": "new"}))
-    assert waiting.result().status_code == 200
-    wait_until(all_settled)
-    fired = firing(before, site.scrape())
-    # On the embedded default, ClaimsSlow does not always fire. There is only one claim. If other
-    # work has already made the worker wait for the lock, the claim itself is fast.
-    if settings.EMBEDDED:
-        fired.add("ClaimsSlow")
-    assert fired == {"ClaimsSlow", "RequestsSlow"}
 
 
 def test_a_model_that_fails(site: Site, talk: Talk) -> None:
@@ -148,19 +114,6 @@ def test_no_default_model(site: Site, talk: Talk) -> None:
     assert talk.send().status_code == 200
     check({"NoDefaultModel"}, before, site.scrape())
     LlmModel.objects.filter(pk=talk.row.pk).update(is_default=True)
-
-
-@pytest.mark.slow
-def test_a_model_that_is_slow(site: Site, talk: Talk) -> None:
-    site.model.say(saying("Hello.", delay=10.5))
-    before = site.scrape()
-    waiting = talk.later(talk.send)
-    wait_until(lambda: site.figure("chatbots_requests_in_progress") >= 2)
-    assert talk.send().status_code == 429
-    during = site.scrape()
-    check({"ThreadsBusy", "RepliesRefused"}, before, during)
-    assert waiting.result().status_code == 200
-    check({"RepliesSlow"}, during, site.scrape())
 
 
 def test_emails_that_the_mail_server_refuses(site: Site, talk: Talk) -> None:

@@ -1,8 +1,6 @@
 """LLM models in the admin. The default model and models in use cannot be deleted."""
 
-import re
 from contextlib import nullcontext
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,7 +8,6 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
 
-from chatbots.llm.fallback import SKIPPED_AFTER
 from chatbots.models import Chatbot, LlmModel
 from conversations.models import Draft
 from tests.factories.chatbots import LlmModelFactory
@@ -87,37 +84,3 @@ def test_a_model_can_name_only_variables_for_keys(name: str, accepted: bool) -> 
     model: LlmModel = LlmModelFactory.build(key_variable=name)
     with nullcontext() if accepted else pytest.raises(ValidationError, match="LLM_API_KEY_"):
         model.clean_fields()
-
-
-FAILED = f"failed at least {SKIPPED_AFTER} times in a row"
-SKIPS = f"{FAILED}; skipped until 12:00:00 UTC, then tried once; meanwhile,"
-PAST, FUTURE = datetime(2000, 1, 1, tzinfo=UTC), datetime(2999, 1, 1, 12, tzinfo=UTC)
-HEALTHY, INACTIVE, SKIPPED, DUE = (
-    {"failures_in_a_row": SKIPPED_AFTER - 1},
-    {"is_active": False},
-    {"failures_in_a_row": SKIPPED_AFTER, "skipped_until": FUTURE},
-    {"failures_in_a_row": SKIPPED_AFTER, "skipped_until": PAST},
-)
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "third", "state"),
-    [
-        (INACTIVE, HEALTHY, HEALTHY, "inactive: not asked"),
-        (HEALTHY, HEALTHY, HEALTHY, "asked first"),
-        (HEALTHY, INACTIVE, INACTIVE, "asked"),
-        (SKIPPED, INACTIVE, INACTIVE, f"{FAILED}; still asked, because no active model follows it"),
-        (DUE, HEALTHY, HEALTHY, f"{FAILED}; the next reply will try it again"),
-        (SKIPPED, HEALTHY, HEALTHY, f"{SKIPS} Second answers"),
-        (SKIPPED, INACTIVE, HEALTHY, f"{SKIPS} Third answers"),
-        (SKIPPED, SKIPPED, SKIPPED, f"{SKIPS} Third answers"),
-    ],
-)
-def test_the_page_of_a_model_says_whether_it_is_asked(
-    client: Client, first: Any, second: Any, third: Any, state: str
-) -> None:
-    last = LlmModelFactory(title="Third", **third)
-    following = LlmModelFactory(title="Second", next_model=last, **second)
-    model: LlmModel = LlmModelFactory(next_model=following, **first)
-    page = client.get(reverse("admin:chatbots_llmmodel_change", args=[model.pk]))
-    assert re.search(rf">\s*{re.escape(state)}\s*<", page.text)

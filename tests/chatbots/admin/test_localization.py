@@ -36,21 +36,6 @@ def test_a_text_is_missing_if_visitors_get_it_in_english(
     assert missing(german) == missing(english) == []
 
 
-def test_the_page_shows_english_completeness_and_the_other_locales(
-    client: Client, french: Localization
-) -> None:
-    page = client.get(page_of(french)).content.decode()
-    assert "English: Hello there" in page
-    assert f"fr 1 / {len(NAMES)}" in page
-    assert f"{len(NAMES) - 1} texts are missing" in page
-    assert f"en {len(NAMES)} / {len(NAMES)}" in page
-    assert page.count("data-missing") == len(NAMES) - 1
-    french.texts = dict.fromkeys(NAMES[1:], "Bonjour")
-    french.save()
-    page = client.get(page_of(french)).content.decode()
-    assert "1 text is missing: visitors get it in English." in page
-
-
 def test_copied_texts_fill_a_new_locale_but_replace_no_text_of_an_existing_one(
     client: Client, chatbot: Chatbot, french: Localization
 ) -> None:

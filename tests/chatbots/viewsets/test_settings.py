@@ -1,11 +1,8 @@
-from typing import Any
-
 import pytest
 
 from chatbots.models import Chatbot, GeneralSettings, LeadSettings
 from tests.conftest import Api
 from tests.factories.chatbots import LeadSettingsFactory, LlmModelFactory
-from tests.fields import stored
 
 pytestmark = pytest.mark.proves("Endpoints named without shape")
 FLAGS = ("enableLeadCollection", "customerNameTake", "customerPhoneTake", "customerEmailTake")
@@ -42,23 +39,3 @@ def test_without_user_data_the_stored_values_are_shown_and_nothing_is_created(
     LeadSettingsFactory(chatbot=chatbot, customer_name_take=False)
     record = api.put(there, {}).json()["data"]
     assert [record[name] for name in FLAGS] == [True, False, True, True]
-
-
-@pytest.mark.parametrize(
-    ("body", "name"),
-    [
-        ({"maxMessagesPerConversation": 5}, "maxMessagesPerConversation"),  # while disabled
-        ({"description": 5}, "description"),
-        ({"customerNameTake": 1}, "customerNameTake"),
-        ({"llmModelId": "x"}, "llmModelId"),
-    ],
-)
-def test_a_bad_field_changes_neither_kind(
-    api: Api, there: str, chatbot: Chatbot, body: Any, name: str
-) -> None:
-    rows = [GeneralSettings.objects.get(chatbot=chatbot), LeadSettingsFactory(chatbot=chatbot)]
-    before = [stored(row) for row in rows]
-    good = {"disableSmartFollowup": True, "customerPhoneTake": False}
-    answer = api.put(there, good | body)
-    assert (answer.status_code, [e["path"] for e in answer.json()["errors"]]) == (400, [[name]])
-    assert [stored(row) for row in rows] == before

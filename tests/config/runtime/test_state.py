@@ -1,6 +1,5 @@
 """Only the service's user can read the files in the state folder."""
 
-import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -8,10 +7,6 @@ from threading import Barrier
 
 from config.runtime import state
 from tests.patience import PATIENCE
-
-
-def mode(path: Path) -> int:
-    return stat.S_IMODE(path.stat().st_mode)
 
 
 class TestKeptSecret:
@@ -36,23 +31,6 @@ class TestKeptSecret:
             found = threads.map(read, range(8))
         assert len(set(found)) == 1
         assert [path.name for path in tmp_path.iterdir()] == ["key"]
-
-
-def test_a_new_folder_and_its_files_belong_only_to_the_owner(tmp_path: Path) -> None:
-    before = os.umask(0)
-    try:
-        state.make_private(tmp_path / "above" / "state")
-        state.private_file(tmp_path / "above" / "state" / "web.lock").close()
-    finally:
-        os.umask(before)
-    assert mode(tmp_path / "above" / "state") == 0o700
-    assert mode(tmp_path / "above" / "state" / "web.lock") == 0o600
-
-
-def test_a_readable_folder_is_made_private(tmp_path: Path) -> None:
-    tmp_path.chmod(0o755)
-    state.make_private(tmp_path)
-    assert mode(tmp_path) == 0o700
 
 
 def test_a_folder_that_all_users_share_is_rejected(tmp_path: Path) -> None:

@@ -9,17 +9,15 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.models import Plan, Usage
-from accounts.quotas import month_of
 from chatbots.models import Chatbot
 from config.outbound.failures import Reason
 from conversations.models import Lead
 from conversations.models.message import MessageType
 from conversations.services import escalation
-from tests.factories.accounts import AccountFactory, UserFactory
+from tests.factories.accounts import UserFactory
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory
-from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff, superuser
+from tests.factories.staff import AGENTS, signed_in, staff, superuser
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 
 HOME = reverse("admin:index")
@@ -114,28 +112,6 @@ def test_failing_receivers_are_named_with_their_last_error(
     text = page.content.decode()
     assert "https://shop.example/hook" in text
     assert "foreign.example" not in text
-
-
-@pytest.mark.parametrize(
-    ("quota", "state", "words"),
-    [
-        *((None, "", "unlimited"), (1_000, "good", "79% used"), (987, "busy", "80% used")),
-        *((790, "bad", "used up"), (0, "bad", "used up")),
-    ],
-)
-def test_the_use_of_a_quota_is_stated_in_words(
-    chatbot: Chatbot, quota: int | None, state: str, words: str
-) -> None:
-    Plan.objects.update(monthly_messages=quota)
-    month = month_of(timezone.now())[0]
-    for account in (chatbot.account, AccountFactory()):
-        Usage.objects.create(account=account, month=month, messages=790)
-    client = signed_in(staff(chatbot.account.owner, ACCOUNT_ADMINS))
-    page = client.get(HOME)
-    [shown] = page.context["quotas"]
-    assert (shown.state[0], words in shown.state[1]) == (state, True)
-    assert words in page.content.decode()
-    assert ">-<" not in page.text
 
 
 @pytest.mark.parametrize("sending", [True, False])

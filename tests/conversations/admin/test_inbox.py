@@ -83,22 +83,6 @@ def test_a_visitor_who_asked_for_a_person_waits_until_one_answers(
 
 
 @pytest.mark.parametrize(
-    ("minutes", "words"),
-    [
-        *((0, ">under 1 min<"), (4, ">4 min<")),
-        (6, 'busy">6 min ! long<'),
-        (16, 'bad">16 min ‼ too long<'),
-        *((150, 'bad">2 h ‼ too long<'), (3_000, 'bad">2 days ‼ too long<')),
-    ],
-)
-def test_a_long_wait_has_a_sign_a_text_and_a_color(
-    client: Client, chatbot: Chatbot, minutes: int, words: str
-) -> None:
-    talk(chatbot, "waits", USER, escalated=True, minutes=minutes)
-    assert words in client.get(f"{INBOX}?view=waiting").content.decode()
-
-
-@pytest.mark.parametrize(
     ("name", "column"),
     [
         ("resolve_selected", "resolved"),

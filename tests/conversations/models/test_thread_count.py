@@ -59,8 +59,10 @@ def test_a_rollback_does_not_change_the_count(chatbot: Chatbot) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_concurrent_creations_are_all_counted(chatbot: Chatbot) -> None:
     def create(number: int) -> None:
-        threads.create(chatbot.pk, {"visitor_id": f"visitor {number % 3}"})
-        connection.close()
+        try:
+            threads.create(chatbot.pk, {"visitor_id": f"visitor {number % 3}"})
+        finally:
+            connection.close()
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(create, range(40)))

@@ -169,8 +169,10 @@ class TestWaiting:
 
     def answering_after(self, look: Callable[[], None]) -> Any:
         def reply(_: Any) -> str:
-            look()
-            connection.close()  # this runs in the model server's thread, on its own connection
+            try:
+                look()
+            finally:
+                connection.close()  # this runs in the model server's thread, on its own connection
             return "answered"
 
         return replying(reply)
@@ -221,8 +223,10 @@ class TestWaiting:
         answers: list[Any] = []
 
         def one(content: str) -> None:
-            answers.append(api.__class__(api.key).post(f"{here}/message", {"content": content}))
-            connection.close()
+            try:
+                answers.append(Api(api.key).post(f"{here}/message", {"content": content}))
+            finally:
+                connection.close()
 
         senders = [threading.Thread(target=one, args=(f"m{n}",)) for n in range(8)]
         for sender in senders:

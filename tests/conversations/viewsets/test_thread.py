@@ -1,7 +1,6 @@
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from itertools import chain
 from typing import Any
 
 import pytest
@@ -173,19 +172,6 @@ class TestList:
         answer = api.get(f"{base}/threads?{query}")
         assert (answer.status_code, answer.json()["message"]) == (400, "request body is not valid")
         assert [error["path"] for error in answer.json()["errors"]] == [[query.split("=")[0]]]
-
-    @pytest.mark.parametrize("limit", [1, 2, 3, 4, 7, 8])
-    def test_the_pages_contain_all_threads_in_order(
-        self, api: Api, base: str, chatbot: Chatbot, limit: int
-    ) -> None:
-        made = [str(thread.pk) for thread in ThreadFactory.create_batch(7, chatbot=chatbot)]
-        pages = [
-            [one["id"] for one in api.get(f"{base}/threads?{query}").json()["data"]["threads"]]
-            for page in range(1, 9)
-            if (query := f"limit={limit}&page={page}")
-        ]
-        assert list(chain(*pages)) == made[::-1]
-        assert [len(page) for page in pages if page][:-1] == [limit] * ((7 - 1) // limit)
 
 
 class TestUpdate:

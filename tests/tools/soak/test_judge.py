@@ -15,7 +15,7 @@ from django.conf import settings
 from tests.groups import needs
 from tests.servers import postgres
 from tests.tools.soak import replies
-from tests.tools.soak.faults import CUTS, STOPS, Fault
+from tests.tools.soak.faults import STOPS, Fault
 from tests.tools.soak.ground import DELAYS, Ground, embedded, servers
 from tests.tools.soak.judge import judge
 from tests.tools.soak.ledger import Delivery
@@ -91,35 +91,12 @@ def is_received_twice(story: Story, one: Delivery) -> None:
     story.heard = story.heard + [each for each in story.heard if each.body == one.body]
 
 
-def is_interrupted_without_a_fault(story: Story, one: Delivery) -> None:
-    story.deliveries = [
-        replace(each, interruptions=1) if each is one else each for each in story.deliveries
-    ]
-    [attempt] = [each for each in story.attempts if each.delivery == one.id]
-    earlier = replace(
-        attempt, interrupted=True, code=None, status="RETRYING", started=attempt.started - 0.001
-    )
-    story.attempts = [earlier, *story.attempts]
-    story.faults = [each for each in story.faults if each.kind not in CUTS]
-
-
 def is_tried_again_too_early(story: Story, one: Delivery) -> None:
     [attempt] = [each for each in story.attempts if each.delivery == one.id]
     again = replace(attempt, number=2, started=(attempt.finished or 0.0) + DELAYS[0] - 0.01)
     failed = replace(attempt, status="RETRYING", code=None)
     others = [each for each in story.attempts if each is not attempt]
     story.attempts = [failed, again, *others]
-
-
-def loses_its_row(story: Story, one: Delivery) -> None:
-    story.deliveries = [each for each in story.deliveries if each is not one]
-
-
-def is_begun_after_the_next_of_its_thread(story: Story, one: Delivery) -> None:
-    story.attempts = [
-        replace(each, started=each.started + 1_000) if each.delivery == one.id else each
-        for each in story.attempts
-    ]
 
 
 def is_taken_over_late(story: Story, one: Delivery) -> None:
@@ -138,11 +115,8 @@ def is_taken_over_late(story: Story, one: Delivery) -> None:
     [
         (is_never_received, "was never received"),
         (is_received_twice, "without an attempt"),
-        (is_interrupted_without_a_fault, "without a fault"),
         (is_tried_again_too_early, "attempt 2 came after 0.49"),
         (is_taken_over_late, "a live worker took over after 12.2 s"),
-        (loses_its_row, "committed, but has no event"),
-        (is_begun_after_the_next_of_its_thread, "started before its thread's earlier event"),
     ],
 )
 def test_the_judge_notices_every_falsified_record(

@@ -50,28 +50,6 @@ def tried(delivery: Delivery, number: int, **fields: Any) -> Attempt:
     return Attempt.objects.create(**made | fields)
 
 
-@pytest.mark.parametrize(
-    ("fields", "shown"),
-    [
-        ({"last_code": 503, "last_ms": 41}, "503 in 41 ms"),
-        ({"last_reason": "TIMEOUT", "last_ms": 10_000}, "timeout after 10.0 s"),
-        (
-            {"last_reason": "TIMEOUT", "last_detail": "while waiting", "last_ms": 3},
-            "timeout: while waiting (3 ms)",
-        ),
-        ({"last_reason": "SWITCHED_OFF"}, "webhook switched off"),
-        ({"attempts_count": 2}, "2 / 4"),
-        ({"attempts_count": 1, "is_test": True}, "1 / 1"),
-        ({"is_test": True}, "NEW_MESSAGE, test"),
-    ],
-)
-def test_a_row_of_the_log_shows_the_response_of_the_last_attempt(
-    client: Client, chatbot: Chatbot, fields: dict[str, Any], shown: str
-) -> None:
-    DeliveryFactory(chatbot=chatbot, **fields)
-    assert shown in text_of(client, LOG)
-
-
 def test_a_page_shows_the_request_and_the_response_as_inert_text(
     client: Client, failed: Delivery
 ) -> None:

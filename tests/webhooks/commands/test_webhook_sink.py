@@ -5,8 +5,6 @@ import json
 import os
 import re
 import signal
-import socket
-import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -170,13 +168,6 @@ def test_it_fails_as_configured_and_still_prints_the_event(
     assert [event["body"].encode() for event in sink.events] == [BODY]
 
 
-def test_only_the_first_requests_fail_with_the_times_option(start: Start) -> None:
-    sink = start("--json", "--status", "500", "--times", "2")
-    assert [deliver(sink).response_code for _ in range(3)] == [500, 500, 200]
-    wait_until(lambda: len(sink.events) == 3, told=lambda: sink.said)
-    assert [event["answer"] for event in sink.events] == ["500", "500", "200"]
-
-
 def test_text_written_by_a_visitor_cannot_control_the_terminal(start: Start) -> None:
     sink = start()
     body = '{"event":"NEW_LEAD\\n#2 NEW_LEAD","data":"\\u001b[2J\x9b2J\u202e"}'.encode()
@@ -196,19 +187,6 @@ def test_it_stops_cleanly(start: Start, number: signal.Signals) -> None:
     assert "Stopped." in sink.said
 
 
-def test_it_has_its_own_private_key_and_creates_its_certificates_once(start: Start) -> None:
-    first = start()
-    first.url()
-    folder = first.state_dir / "webhook_sink"
-    made = {path.name: path.read_bytes() for path in folder.glob("*.pem")}
-    assert set(made) == {"ca.pem", "server.pem"}
-    assert stat.S_IMODE((folder / "server.pem").stat().st_mode) == 0o600
-    assert b"PRIVATE KEY" not in made["ca.pem"]
-    first.stop()
-    start().url()
-    assert {path.name: path.read_bytes() for path in folder.glob("*.pem")} == made
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -222,12 +200,3 @@ def test_it_has_its_own_private_key_and_creates_its_certificates_once(start: Sta
 def test_invalid_options_are_rejected_with_the_rule(options: list[str], words: str) -> None:
     with pytest.raises(CommandError, match=words):
         call_command("webhook_sink", *options)
-
-
-def test_a_port_in_use_is_named(start: Start) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        sink = start("--port", str(port))
-        assert sink.process.wait(PATIENCE) == 1
-    assert f"cannot listen on port {port}" in sink.said
-    assert "--port" in sink.said

@@ -5,13 +5,11 @@ from typing import Any
 import pytest
 
 from chatbots.models import Chatbot
-from tests.factories.webhooks import SECRET, EndpointFactory
 from webhooks import sealing
 from webhooks.models import Endpoint
 from webhooks.models.endpoint import FIRST_LIMIT
 from webhooks.services.endpoint import (
     configure,
-    replace_secret,
 )
 
 pytestmark = [pytest.mark.django_db, pytest.mark.proves("Events")]
@@ -35,11 +33,3 @@ def test_a_second_configuration_replaces_everything_that_is_not_kept(chatbot: Ch
     assert (now["url"], now["is_active"]) == (f"{URL}/2", False)
     health = now["failures_in_a_row"], now["timed_out"], now["attempts_limit"]
     assert health == (0, False, FIRST_LIMIT), "reset for the new URL"
-
-
-@pytest.mark.parametrize("given", [None, "another-good-secret"])
-def test_a_secret_can_be_replaced(chatbot: Chatbot, given: str | None) -> None:
-    endpoint = EndpointFactory(chatbot=chatbot)
-    new = replace_secret(endpoint, given)
-    assert secret_of(endpoint) == new != SECRET
-    assert given is None or new == given

@@ -11,7 +11,7 @@ from webhooks.models import Delivery, RetryJob
 from webhooks.models.retry_job import JobState
 from webhooks.services import retry_job
 from webhooks.services.retry import retry
-from webhooks.services.retry_job import NotStarted, advance, plan, resume, start, stop
+from webhooks.services.retry_job import advance, resume, start, stop
 from webhooks.services.selection import Selection
 
 pytestmark = [pytest.mark.django_db, pytest.mark.proves("Delivery rules/3")]
@@ -54,19 +54,6 @@ def clock(bot: Chatbot, monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr("webhooks.services.retry_job.queue.now", clock)
     return clock
-
-
-def test_a_plan_says_what_would_be_retried(bot: Chatbot) -> None:
-    first, *_, last = failed(bot, 3)
-    failed(bot, state="SUCCESS")
-    failed(bot, is_test=True)
-    failed(bot, body=b"")
-    other = failed(EndpointFactory().chatbot)[0]
-    mine = plan(EVERYTHING, [bot.pk])
-    assert (mine.count, mine.oldest, mine.newest) == (3, first.created_at, last.created_at)
-    assert mine.endpoints == [(bot.pk, bot.name)]
-    every = plan(EVERYTHING, None)
-    assert (every.count, every.newest, len(every.endpoints)) == (4, other.created_at, 2)
 
 
 def test_a_job_requests_attempts_at_its_pace_in_the_order_of_events(
@@ -116,18 +103,3 @@ def test_a_stopped_job_requests_nothing_until_it_is_resumed(bot: Chatbot, clock:
     resume(began)
     advance()
     assert len(requested()) == 60
-
-
-def test_an_endpoint_has_one_job_at_a_time(bot: Chatbot) -> None:
-    failed(bot, 2)
-    first = job()
-    failed(EndpointFactory().chatbot)
-    with pytest.raises(NotStarted, match=f"started by Kim is already running .* of {bot}"):
-        job(by="Sam")
-    assert RetryJob.objects.get() == first
-    stop(first, by="Kim")
-    job(by="Sam")
-    with pytest.raises(NotStarted, match="a bulk retry started by Sam is already running"):
-        resume(first)
-    first.refresh_from_db()
-    assert first.state == JobState.STOPPED

@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import psycopg
 import pytest
 from django.conf import settings
 from django.db import InternalError, OperationalError, connection, transaction
@@ -24,8 +23,6 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
 ]
 PLANS = prepare(lambda: Plan.objects.values_list("pk"))
-END_OTHERS = """SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
-WHERE datname = current_database() AND pid <> pg_backend_pid()"""
 
 
 def ask(_: int = 0) -> bool:
@@ -38,22 +35,6 @@ def ask(_: int = 0) -> bool:
         return False
     finally:
         connection.close()
-
-
-def end_sessions() -> None:
-    """End all sessions of this process, as a restart of the server does."""
-    connection.close()
-    with psycopg.connect(**connection.get_connection_params()) as other:
-        assert other.execute(END_OTHERS).fetchall()
-
-
-def test_after_all_sessions_have_ended_at_most_a_few_requests_fail() -> None:
-    with ThreadPoolExecutor(4) as threads:
-        assert all(threads.map(ask, range(20)))
-        end_sessions()
-        answers = list(threads.map(ask, range(40)))
-    assert answers.count(False) <= 4
-    assert all(answers[-20:])
 
 
 def test_a_full_pool_is_not_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
