@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from accounts.idempotency import KEY
+from accounts.idempotency import HEADER, KEY
 from config.api.examples import Schema
-from config.api.viewsets import IDEMPOTENCY_KEY
 
 PARAMETER = {
-    "name": IDEMPOTENCY_KEY,
+    "name": HEADER,
     "in": "header",
     "required": False,
     "schema": {"type": "string", "pattern": f"^{KEY.pattern}$"},

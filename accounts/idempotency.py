@@ -2,7 +2,7 @@
 
 Each key has a row, which a request claims before it runs. The claim is a lease, which the process
 renews while the request runs. If the process dies, the lease expires within seconds, and the next
-request with the same key takes over the row. `viewsets.idempotent` returns the stored responses.
+request with the same key takes over the row. `viewsets.api` returns the stored responses.
 """
 
 import hashlib
@@ -26,12 +26,12 @@ from accounts.models import StoredAnswer
 from accounts.models.stored_answer import SMALLEST
 from config.api import limits
 from config.api.errors import ApiError, InvalidRequest
-from config.api.viewsets import IDEMPOTENCY_KEY
 from config.database.claims import Renewal, has_expired, lease_end
 from config.database.ids import new_id
 from config.database.locks import delete_unlocked, update_unlocked
 from config.runtime.gate import waiting
 
+HEADER = "Idempotency-Key"
 LONGEST = 255  # maximum length of an Idempotency-Key
 KEY = re.compile(f"[!-~]{{1,{LONGEST}}}")
 KEPT_FOR = timedelta(hours=24)
@@ -71,9 +71,7 @@ def begin(user_id: UUID, *, account_id: UUID, route: str, key: str, body: bytes)
     does not finish in time.
     """
     if not KEY.fullmatch(key):
-        raise InvalidRequest.at(
-            [IDEMPOTENCY_KEY], f"Expected 1 to {LONGEST} visible ASCII characters"
-        )
+        raise InvalidRequest.at([HEADER], f"Expected 1 to {LONGEST} visible ASCII characters")
     name = hashlib.sha256(f"{route}\n{key}".encode()).hexdigest()
     digest = hashlib.sha256(body).hexdigest()
     found = _find(user_id, account_id, name, digest)
@@ -99,7 +97,7 @@ def _find(user_id: UUID, account_id: UUID, name: str, digest: str) -> Kept | Cla
     if claim:
         return claim
     if row and row.request_digest != digest:
-        raise InvalidRequest.at([IDEMPOTENCY_KEY], "Already used with a different body")
+        raise InvalidRequest.at([HEADER], "Already used with a different body")
     if row and row.status is not None:
         return Kept(row.status, bytes(row.body or b""))
     return None

@@ -1,6 +1,6 @@
 """The models that the audit trail covers, and the columns that it leaves out.
 
-`config.database.trail` registers the models with django-auditlog.
+The settings pass both to django-auditlog.
 """
 
 # A test fails if a model in `accounts` or `chatbots` is neither listed here nor exempted by name in
@@ -25,6 +25,7 @@ AUDITED = (
     "chatbots.Persona",
     "webhooks.Endpoint",
 )
+M2M = {"accounts.User": {"groups"}}  # relations whose changes are recorded
 
 # Secrets, email addresses, and columns that the service sets. Email addresses are left out because
 # they must not remain in the audit trail after a person is deleted. `secret_made_by` contains an

@@ -9,7 +9,6 @@ from config.api.document import openapi
 from config.page_limits import limited
 from config.runtime import health
 
-admin.autodiscover()
 # The public documents share one count for each address.
 document = limited("documents", lambda: settings.RATE_LIMIT_IP)
 docs = TemplateView.as_view(template_name="docs.html")

@@ -11,7 +11,7 @@ from accounts.access import Opened, open_account
 from accounts.authentication import BearerAuthentication
 from accounts.caller import Caller
 from accounts.permissions import Action
-from accounts.viewsets.idempotent import IdempotentViewSet
+from accounts.viewsets.api import ApiViewSet
 from chatbots.access import (
     KEY_AND_CHATBOT,
     ChatbotForbidden,
@@ -57,7 +57,7 @@ def of_account(*, account: UUID) -> ChatbotQuerySet:
     return Chatbot.objects.filter(account=account)
 
 
-class CallerViewSet(IdempotentViewSet):
+class CallerViewSet(ApiViewSet):
     """Opens the chatbot whose id is in the path, and reads rows that the caller may use."""
 
     # Selects the rows that a caller may see, by the arguments that `scope` returns

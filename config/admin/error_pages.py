@@ -1,7 +1,6 @@
 """Error pages for the admin and the invitation page."""
 
 from collections.abc import Callable
-from urllib.parse import urlsplit
 
 from django.http import HttpRequest
 from django.http.response import HttpResponse, HttpResponseBase
@@ -12,24 +11,6 @@ from config.runtime.context import current
 
 ADMIN = "/admin/"
 FOR_PEOPLE = (ADMIN, "/invitation")  # other paths, such as the API's, respond with JSON
-
-
-def previous_page(request: HttpRequest) -> str:
-    """Return the path of the page that led here, or "" if it is not known.
-
-    If the referrer is the requested page itself, its path is returned only after a POST request,
-    because that page contains the submitted form. After a GET request, a link to that path would
-    lead back to the error page.
-    """
-    try:
-        origin = urlsplit(request.META.get("HTTP_REFERER", ""))
-    except ValueError:  # the header may contain anything
-        return ""
-    path = origin._replace(scheme="", netloc="", fragment="").geturl()
-    came_from_here = origin.netloc == request.META.get("HTTP_HOST")
-    leads_elsewhere = request.method == "POST" or origin.path != request.path
-    known = came_from_here and origin.path.startswith(FOR_PEOPLE) and leads_elsewhere
-    return path if known else ""
 
 
 class ErrorPagesMiddleware:
@@ -52,7 +33,6 @@ class ErrorPagesMiddleware:
         context = {
             "status": response.status_code,
             "home": ADMIN if request.path_info.startswith(ADMIN) else "",
-            "back": previous_page(request),
             "request_id": current.get().request_id if response.status_code >= 500 else "",
         }
         response.content = render_to_string("admin/error.html", context)

@@ -2,40 +2,34 @@
 
 Each query reads the next CHUNK rows in key order. Between queries, the export holds neither a
 transaction nor a database connection. Only rows that the client has not received yet stay in
-memory. Before the export starts, a page shows what it will contain. While the file downloads, the
-page's script polls for the number of rows sent.
+memory. Before the export starts, a page shows what it will contain.
 """
 
 import csv
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
 from io import StringIO
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl
 from uuid import UUID
 
 import orjson
-from django.core.cache import cache
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError
 from django.db.models import BooleanField, QuerySet
-from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from unfold.admin import ModelAdmin
 
 from config.admin.keyset import filtered_list, place_of, rows_after
-from config.admin.page import REMEMBERED, SANE_TOKEN, page, with_cache
-from config.api.cache_outage import CACHE_ERRORS
+from config.admin.page import page
 
 CHUNK = 2_000  # number of rows that each query reads
 COUNTED = 10_000  # maximum number of rows to count for the page that offers the export
-TICKET = "ticket"
 # Matches the places where a formula may begin: at the start of a cell, or after a semicolon, a tab
 # or a line break inside the cell. A spreadsheet program that separates cells with semicolons or
 # tabs ignores the quotes around the cell, and starts a new cell after each separator.
@@ -105,58 +99,6 @@ def as_json(names: Iterable[str], found: Iterable[list[tuple[Any, ...]]]) -> Ite
     yield b"\n]\n"
 
 
-class State(StrEnum):
-    """How far an export has progressed."""
-
-    WAITING = "waiting"
-    RUNNING = "running"
-    DONE = "done"
-    INCOMPLETE = "incomplete"  # the database did not respond
-    STOPPED = "stopped"  # the client disconnected
-
-
-@dataclass(frozen=True)
-class Ticket:
-    """The cache key for the progress of one person's export.
-
-    No one else can read the progress, because the key contains the person's id.
-    """
-
-    name: str
-
-    @classmethod
-    def of(cls, request: HttpRequest, given: str) -> "Ticket | None":
-        """Return the ticket for a token from the page's script, or None if it is malformed."""
-        return cls(f"export-{request.user.pk}-{given}") if SANE_TOKEN.fullmatch(given) else None
-
-    def note(self, rows: int, state: State) -> None:
-        """Store the progress. If the cache is down, the export continues without storing it."""
-        with_cache(lambda: cache.set(self.name, (rows, state), timeout=REMEMBERED))
-
-    def progress(self) -> tuple[int, State]:
-        """Return the number of rows sent and the state, or 0 and WAITING if they are not known."""
-        try:
-            found = cache.get(self.name)
-        except CACHE_ERRORS:
-            found = None
-        return found or (0, State.WAITING)
-
-    def follow(self, found: Iterator[list[tuple[Any, ...]]]) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield the chunks unchanged, and record how many rows have been sent."""
-        rows, state = 0, State.STOPPED
-        try:
-            for chunk in found:
-                yield chunk
-                rows += len(chunk)
-                self.note(rows, State.RUNNING)
-            state = State.DONE
-        except DatabaseError:
-            state = State.INCOMPLETE
-            raise
-        finally:
-            self.note(rows, state)
-
-
 BOOLEANS = {"1": "yes", "0": "no"}
 ENDS = {"_from_0": "from ", "_to_0": "to "}  # maps parameter suffixes to labels
 
@@ -190,10 +132,9 @@ class Exporting(ModelAdmin):
     export_key: tuple[str, ...] = ("-created_at", "-id")
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the routes for the export page, its progress and its files."""
+        """Add the routes for the export page and its files."""
         views = {
             "": ("export_page", self.export_page_view),
-            "progress/": ("export_progress", self.export_progress_view),
             "<slug:kind>/": ("export", self.export_view),
         }
         name = f"{self.opts.app_label}_{self.opts.model_name}"
@@ -223,23 +164,13 @@ class Exporting(ModelAdmin):
             name=name,
         )
 
-    def export_progress_view(self, request: HttpRequest) -> HttpResponse:
-        """Report the progress of this person's export to the page's script."""
-        ticket = Ticket.of(request, request.GET.get(TICKET, ""))
-        rows, state = ticket.progress() if ticket else (0, State.WAITING)
-        return JsonResponse({"rows": rows, "state": state})
-
     def export_view(self, request: HttpRequest, kind: str) -> HttpResponseBase:
         """Stream the rows that the list would show with the same scope and filters."""
         if not self.has_view_permission(request) or kind not in FORMATS:
             raise PermissionDenied
-        given: Any = request.GET.copy()  # Any, because the stubs type the copy as immutable
-        ticket = Ticket.of(request, "".join(given.pop(TICKET, [])))
-        request.GET = given  # the ticket is not a filter
         rows = filtered_list(self, request).queryset
         write, content_type = FORMATS[kind]
         found = chunks(rows, self.export_key, self.export_columns.values())
-        found = ticket.follow(found) if ticket else found
         answer = StreamingHttpResponse(write(self.export_columns, found), content_type=content_type)
         name = f"{self.opts.verbose_name_plural}-{timezone.now():%Y-%m-%d-%H%M}.{kind}"
         answer["Content-Disposition"] = f'attachment; filename="{name}"'

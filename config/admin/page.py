@@ -118,8 +118,6 @@ def with_cache(change: Callable[[], object]) -> bool:
         return bool(change())
     except CACHE_ERRORS as error:
         logger.error(
-            "forms may be submitted twice, and exports show no progress: "
-            "the cache is unavailable (%s)",
-            type(error).__name__,
+            "forms may be submitted twice: the cache is unavailable (%s)", type(error).__name__
         )
         return True

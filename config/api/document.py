@@ -1,14 +1,11 @@
 """Serve the OpenAPI document, built once per process."""
 
-import threading
 from functools import cache
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.renderers import OpenApiJsonRenderer
-
-building = threading.Lock()
 
 
 @cache
@@ -22,6 +19,4 @@ def document() -> bytes:
 @require_safe
 def openapi(request: HttpRequest) -> HttpResponse:
     """Return the document as JSON."""
-    with building:  # concurrent first callers wait for one build instead of starting their own
-        body = document()
-    return HttpResponse(body, content_type=OpenApiJsonRenderer.media_type)
+    return HttpResponse(document(), content_type=OpenApiJsonRenderer.media_type)

@@ -108,14 +108,19 @@ def parse(raw: bytes) -> Any:
     return value
 
 
+def check_length(request: HttpRequest) -> None:
+    """Refuse a body that is larger than MAX_BYTES. Raises InvalidRequest."""
+    if declared_length(request) > MAX_BYTES:
+        refuse(f"Larger than {MAX_BYTES} bytes")
+
+
 def read(request: HttpRequest) -> dict[str, Any]:
     """Return the object in a request's body, or {} if it has no body. Raises InvalidRequest."""
     if not declared_length(request):
         return {}
     if (request.content_type or "").strip().lower() != JSON:
         refuse(f"Expected content type {JSON}")
-    if declared_length(request) > MAX_BYTES:
-        refuse(f"Larger than {MAX_BYTES} bytes")
+    check_length(request)
     value = parse(request.body)
     if not isinstance(value, dict):
         refuse("Expected object")

@@ -7,7 +7,6 @@ from contextlib import closing
 from typing import Any, TypeVar
 from uuid import UUID
 
-from django.core.checks import Tags
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.validators import validate_email
@@ -21,10 +20,6 @@ from config.runtime.logs import masked
 
 Item = TypeVar("Item")
 Records = Generator[dict[str, Any], None, None]  # Any: a record's values can have any type
-# Only the cache checks run before a command. Most other system checks are slow, because they load
-# all pages and routes, and are not needed here: they examine only the code, which is the same on
-# every machine. `manage.py check` runs them.
-CHECKS = [Tags.caches]
 
 
 def email(text: str) -> str:
@@ -92,7 +87,7 @@ class RecordCommand(BaseCommand):
     transaction that stores the secret, so that nothing is stored if the record cannot be printed.
     """
 
-    requires_system_checks = CHECKS
+    requires_system_checks = ()  # they are slow: `make check` runs them
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the command's own arguments and `--json`."""

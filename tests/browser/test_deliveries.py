@@ -189,7 +189,6 @@ def test_leads_are_exported(device: Device, shop: Chatbot, tmp_path: Path) -> No
     device.press(page.get_by_role("link", name="Export"))
     with page.expect_download() as started:
         device.press(page.get_by_role("link", name="CSV"))
-    expect(page.get_by_text("Complete: 1 row.")).to_be_visible()
     started.value.save_as(tmp_path / "leads.csv")
     with (tmp_path / "leads.csv").open(encoding="utf-8-sig", newline="") as lines:
         [row] = csv.DictReader(lines)

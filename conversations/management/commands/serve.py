@@ -18,7 +18,6 @@ from accounts.services import api_key
 from chatbots.services.llm_model import keep_environment_model
 from config.database import upgrades
 from config.runtime import static_files
-from config.runtime.commands import CHECKS
 from config.runtime.stopping import grace
 from conversations import demo, processes
 from conversations.processes import CannotStart
@@ -36,7 +35,7 @@ class Command(BaseCommand):
     """Runs `serve`, `serve web` and `serve worker`."""
 
     help = "Migrate the database and run the web server and a worker, or run only one of the two."
-    requires_system_checks = CHECKS
+    requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the optional argument: web, worker or all."""

@@ -2,7 +2,6 @@
 
 import csv
 import json
-from collections.abc import Iterator
 from io import StringIO
 from typing import Any
 
@@ -125,42 +124,3 @@ def test_an_unknown_format_and_a_person_without_the_permission_are_refused(
             reverse(f"admin:{model}_export_page"),
         ):
             assert client.get(address).status_code == 403
-
-
-@pytest.fixture
-def running(client: Client, chatbot: Chatbot, monkeypatch: pytest.MonkeyPatch) -> Iterator[bytes]:
-    """Start an export of five rows in chunks of two, with a ticket to follow its progress."""
-    monkeypatch.setattr(export, "CHUNK", 2)
-    for _ in range(5):
-        DeliveryFactory(chatbot=chatbot)
-    address = reverse("admin:webhooks_delivery_export", args=["csv"])
-    return iter(client.get(address, {"ticket": NAME}).streaming_content)
-
-
-def progress(client: Client) -> dict[str, Any]:
-    address = reverse("admin:webhooks_delivery_export_progress")
-    found: dict[str, Any] = client.get(address, {"ticket": NAME}).json()
-    return found
-
-
-def test_an_export_whose_client_disconnects_is_stopped() -> None:
-    ticket = export.Ticket("export-of-the-test")
-    followed = ticket.follow(iter([[("a",)], [("b",)]]))
-    next(followed)
-    next(followed)
-    followed.close()  # type: ignore[attr-defined]  # a generator
-    assert ticket.progress() == (1, export.State.STOPPED)
-
-
-def test_an_export_that_the_database_interrupts_is_incomplete(
-    client: Client, running: Iterator[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    next(running)
-    next(running)
-
-    def fail(*_: Any) -> None:
-        raise DatabaseError("gone")
-
-    monkeypatch.setattr(export, "rows_after", fail)
-    list(running)
-    assert progress(client) == {"rows": 2, "state": "incomplete"}

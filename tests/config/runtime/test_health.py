@@ -5,12 +5,16 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+import redis
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 
+from config.api import cache_outage, limits
+from config.api.limits import SharedCounters
 from config.runtime import health
 from tests.servers.broker import REFUSALS, Broker, Fault
+from tests.servers.processes import wait_until
 
 pytestmark = pytest.mark.django_db
 
@@ -66,10 +70,18 @@ def test_held_emails_and_deliveries_are_reported_and_the_service_stays_ready(
 
 
 @pytest.mark.parametrize("refusal", REFUSALS)
-def test_a_broker_that_refuses_writes_is_unavailable(settings: Any, refusal: Fault) -> None:
+def test_redis_that_refuses_writes_is_unavailable(
+    monkeypatch: pytest.MonkeyPatch, refusal: Fault
+) -> None:
+    monkeypatch.setattr(cache_outage, "CACHE_ERRORS", (redis.RedisError, OSError))
     with Broker() as broker:
-        settings.REDIS_URL = broker.url
-        assert health.broker_answers()
+        monkeypatch.setattr(limits, "counters", SharedCounters(broker.url, prefix="test"))
+        assert redis_parts() == {"ok"}
         with refusal(broker):
-            assert not health.broker_answers()
-        assert health.broker_answers()
+            assert redis_parts() == {"unavailable"}
+        wait_until(lambda: redis_parts() == {"ok"})
+
+
+def redis_parts() -> set[str]:
+    parts = Client().get("/readyz").json()["parts"]
+    return {parts["cache"], parts["broker"]}

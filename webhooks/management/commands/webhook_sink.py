@@ -14,7 +14,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from config.api.strict_json import dumps
-from config.runtime.commands import CHECKS, positive
+from config.runtime.commands import positive
 from webhooks import signing
 from webhooks.management.secret import secret_given
 from webhooks.sink import CERTIFICATE, Behavior, Record, Sink, make_certificate
@@ -65,7 +65,7 @@ class Command(BaseCommand):
         "signature; the result does not change the response. Can simulate failures. "
         "Use it to develop receivers and to try out webhooks."
     )
-    requires_system_checks = CHECKS
+    requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
