@@ -17,7 +17,7 @@ from tests.browser.devices import Device
 from tests.factories.chatbots import ChatbotFactory, InstructionFactory
 from tests.factories.staff import superuser
 
-SLOW = {"offline": False, "latency": 150, "downloadThroughput": -1, "uploadThroughput": -1}
+SLOW = {"offline": False, "latency": 600, "downloadThroughput": -1, "uploadThroughput": -1}
 
 
 @pytest.fixture

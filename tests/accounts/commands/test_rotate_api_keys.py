@@ -4,10 +4,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from django.core.management import call_command
 
 from accounts.models import ApiKey
-from accounts.services import api_key
 from tests.commands import check_rejection, record
 from tests.conftest import Api
 from tests.factories.accounts import MembershipFactory, UserFactory
@@ -77,25 +75,3 @@ def test_a_second_rotation_does_not_double_the_keys(
     ]
     assert answers == [old_key, old_key, 200]
     assert len(record(*words, "24")) == 1
-
-
-@pytest.mark.parametrize("form", [[], ["--json"]], ids=["lines", "json"])
-def test_an_interruption_loses_no_new_key(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], form: list[str]
-) -> None:
-    for _ in range(3):
-        record("issue_api_key", UserFactory().email)
-    issue, made = api_key.issue, []
-
-    def fail_at_the_third(*args: Any, **options: Any) -> tuple[ApiKey, str]:
-        if len(made) == 2:
-            raise KeyboardInterrupt
-        made.append(issue(*args, **options))
-        return made[-1]
-
-    monkeypatch.setattr(api_key, "issue", fail_at_the_third)
-    with pytest.raises(KeyboardInterrupt):
-        call_command("rotate_api_keys", "--all", *form)
-    shown = capsys.readouterr().out
-    assert all(text in shown for _, text in made)
-    assert ApiKey.objects.replaceable().count() == 3, "two new keys and an old one"

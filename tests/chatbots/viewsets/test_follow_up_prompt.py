@@ -1,13 +1,10 @@
 """A follow-up prompt has exactly one complete pair of fields: the button's or the link's."""
 
-from itertools import product
 from typing import Any
 
 import pytest
 
 from chatbots.models import Chatbot, FollowUpPrompt
-from chatbots.models.follow_up_prompt import one_pair
-from config.api.errors import Refused
 from tests.conftest import Api
 from tests.factories.chatbots import FollowUpPromptFactory
 
@@ -49,33 +46,6 @@ def test_a_pair_sets_the_type_and_clears_the_other_pair(
     assert (record["rank"], record["esclate"]) == (3, False)
     prompt.refresh_from_db()
     assert [getattr(prompt, name) for name in COLUMNS] == list(texts.values())
-
-
-def verdict(values: tuple[Any, ...]) -> str | None:
-    """Return the expected error message for the four values, or None if they are valid."""
-    present = [value not in (ABSENT, "", None) for value in values]
-    if any(present[:2]) and any(present[2:]):
-        return BOTH
-    complete = [value == "x" for value in values]
-    return None if all(complete[:2]) or all(complete[2:]) else NEITHER
-
-
-@pytest.mark.proves("Follow-up prompts/1", "Follow-up prompts/2", "Follow-up prompts/3")
-def test_every_combination_of_present_blank_and_absent_fields_follows_the_rules() -> None:
-    seen = set()
-    for values in product(("x", " ", "", None, ABSENT), repeat=4):
-        pairs = zip(COLUMNS, values, strict=True)
-        given = {name: value for name, value in pairs if value is not ABSENT}
-        seen.add(expected := verdict(values))
-        if expected is None:
-            assert one_pair(given) == dict.fromkeys(COLUMNS, "") | {
-                name: "x" for name, value in given.items() if value == "x"
-            }
-            continue
-        with pytest.raises(Refused) as refusal:
-            one_pair(given)
-        assert refusal.value.message == expected
-    assert seen == {None, BOTH, NEITHER}
 
 
 @pytest.mark.proves("Follow-up prompts/1", "Follow-up prompts/2", "Follow-up prompts/3")

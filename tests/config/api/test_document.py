@@ -140,13 +140,6 @@ def test_a_rule_between_fields_is_the_same_in_the_document_and_in_the_service(
 
 
 @EACH
-def test_every_operation_has_examples_of_its_requests_and_responses(name: str) -> None:
-    _, _, operation = OPERATIONS[name]
-    media = [operation["responses"]["200"], operation.get("requestBody")]
-    assert all("example" in one["content"]["application/json"] for one in media if one)
-
-
-@EACH
 def test_every_operation_lists_its_possible_errors(name: str) -> None:
     method, path, operation = OPERATIONS[name]
     queries = [one for one in operation["parameters"] if one.get("in") == "query"]
@@ -155,18 +148,6 @@ def test_every_operation_lists_its_possible_errors(name: str) -> None:
     expected |= {"400"} if reads else set()
     expected |= {"403", "404"} if "{" in path else set()
     assert set(operation["responses"]) == expected
-
-
-@EACH
-def test_only_a_post_accepts_an_optional_idempotency_key(name: str) -> None:
-    method, _, operation = OPERATIONS[name]
-    reference = {"$ref": "#/components/parameters/IdempotencyKey"}
-    assert (reference in operation["parameters"]) == (method == "post")
-    header = COMPONENTS["parameters"]["IdempotencyKey"]
-    assert (header["name"], header["in"]) == ("Idempotency-Key", "header")
-    assert header["required"] is False
-    given = {"example", "examples", "default"}  # API clients could send such a value by default
-    assert not given & (header.keys() | header["schema"].keys())
 
 
 @EACH

@@ -10,14 +10,13 @@ from uuid import UUID
 import pytest
 from django.conf import settings
 from django.db import DatabaseError, IntegrityError, connection, transaction
-from django.db.models import Count, F, QuerySet
+from django.db.models import Count, F
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from accounts.models import Account, ApiKey, Plan
+from accounts.models import Account, ApiKey
 from chatbots.models import Appearance, Chatbot
-from config.database import prepared
 from config.database.ids import new_id
 from config.database.prepared import Update, insert, prepare, update_columns
 from tests.factories.accounts import AccountFactory, UserFactory
@@ -87,24 +86,6 @@ def test_a_value_of_each_type_is_passed_on() -> None:
         values = {"active": True} | given | changes
         assert statement.rows(**values) == list(matching(**values))
     assert statement.rows(**given, active=True, text=None) == [("a",)]
-
-
-def test_a_statement_is_compiled_once_for_each_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepared, "SHAPES", 3)
-    built = []
-
-    def build(limit: int, *, name: str | None) -> QuerySet[Plan, Any]:
-        built.append(limit)
-        plans = Plan.objects.order_by("name").values_list("name")
-        return (plans.filter(name__gte=name) if name else plans)[:limit]
-
-    statement = prepare(build)
-    for limit, name in [(1, "a"), (2, "a"), (1, "b"), (2, ""), (1, None), (1, None)]:
-        assert len(statement.rows(limit, name=name)) <= limit
-    assert built == [1, 2, 1]
-    assert len(statement.rows(3, name=None)) == 3  # beyond SHAPES, it is built each time
-    assert len(statement.rows(3, name=None)) == 3
-    assert built == [1, 2, 1, 3, 3]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -21,7 +21,7 @@ from config.outbound.transport import Adapter, pieces
 from tests.servers import behaviors as say
 from tests.servers import certificates, flooding
 from tests.servers.behaviors import Arrival, Behavior, Step
-from tests.servers.receiver import Greeting, Receiver, hear_nothing
+from tests.servers.receiver import Receiver, hear_nothing
 
 TIMEOUT = 1.0  # seconds; long enough to send the request before the exchange times out
 SLACK = 10.0  # seconds that a busy machine may add
@@ -224,24 +224,11 @@ def test_the_deadline_spans_sending_to_a_peer_that_does_not_read(
     assert found == (Reason.TIMEOUT, "while sending")
 
 
-@pytest.mark.parametrize(
-    ("greeting", "most"),
-    [
-        (flooding.flood_the_handshake, "128"),
-        (flooding.flood_the_response, "128"),
-        (flooding.flood_the_body, "2,048"),
-    ],
-)
-def test_a_flood_of_tls_records_without_data_is_cut_off(
-    adapter: Adapter, greeting: Greeting, most: str
-) -> None:
-    with Receiver(certificates.good(), greeting=greeting) as receiver:
-        began = time.monotonic()
-        assert failure(adapter, receiver.url(), seconds=flooding.FLOOD_SECONDS) == (
-            Reason.ANSWER_NOT_UNDERSTOOD,
-            f"more than {most} KiB received",
-        )
-    assert time.monotonic() - began < flooding.FLOOD_SECONDS
+def test_a_flood_of_tls_records_without_data_is_cut_off(adapter: Adapter) -> None:
+    """tests/webhooks/engine/test_post.py floods the handshake and the head of the response."""
+    with Receiver(certificates.good(), greeting=flooding.flood_the_body) as receiver:
+        found = failure(adapter, receiver.url(), seconds=flooding.FLOOD_SECONDS)
+    assert found == (Reason.ANSWER_NOT_UNDERSTOOD, "more than 2,048 KiB received")
 
 
 @pytest.mark.parametrize("behavior", [say.endless_trailers(), say.endless_extensions()])
