@@ -49,7 +49,7 @@ def expects(form: str) -> Callable[[Parse], Parse]:
                 return parse(text)
             except EnvError:
                 raise
-            except (ValueError, psycopg.Error):
+            except (OSError, ValueError, psycopg.Error):
                 raise EnvError(f"expected {form}") from None
 
         return parsed  # type: ignore[return-value]  # has the parser's signature
@@ -97,23 +97,18 @@ def period(text: str) -> timedelta | None:
     return timedelta(seconds=seconds)
 
 
+@expects("networks such as 10.0.0.0/8, without host bits")
 def networks(text: str) -> tuple[Network, ...]:
-    """Parse comma-separated IP addresses and networks in CIDR notation. Raises EnvError."""
-    try:
-        return tuple(ipaddress.ip_network(part) for part in parts_of(text))
-    except ValueError as error:
-        raise EnvError(f"expected networks such as 10.0.0.0/8: {error}") from error
+    """Parse comma-separated IP addresses and networks in CIDR notation."""
+    return tuple(ipaddress.ip_network(part) for part in parts_of(text))
 
 
+@expects("Fernet keys (32 bytes, URL-safe base64)")
 def fernet_keys(text: str) -> tuple[str, ...]:
-    """Parse comma-separated Fernet keys, newest first. Raises EnvError, which quotes no key."""
+    """Parse comma-separated Fernet keys, newest first."""
     keys = tuple(parts_of(text))
-    for position, key in enumerate(keys, start=1):
-        try:
-            Fernet(key)
-        except ValueError:
-            told = f"key {position} is not a Fernet key (32 bytes, URL-safe base64)"
-            raise EnvError(told) from None
+    for key in keys:
+        Fernet(key)
     return keys
 
 
@@ -125,16 +120,13 @@ def host(text: str) -> str:
     return address
 
 
+@expects("hosts such as bots.example.com, without a scheme or port, or IPv6 addresses in brackets")
 def allowed_hosts(text: str) -> list[str]:
-    """Parse comma-separated hosts in the format of ALLOWED_HOSTS. Raises EnvError."""
+    """Parse comma-separated hosts in the format of ALLOWED_HOSTS."""
     names = parts_of(text)
     for name in names:
         bracketed = name.startswith("[") and name.endswith("]") and is_address(name[1:-1])
-        if not (bracketed or name == "*" or HOST_NAME.fullmatch(name.removeprefix("."))):
-            raise EnvError(
-                f"{name!r} is not a host: expected names such as bots.example.com, without a "
-                "scheme or port, or IPv6 addresses in brackets"
-            )
+        require(bracketed or name == "*" or HOST_NAME.fullmatch(name.removeprefix(".")))
     return names
 
 
@@ -211,12 +203,10 @@ def email_url(text: str) -> dict[str, Any]:
     return found
 
 
+@expects("the path of a file with certificates")
 def certificates(text: str) -> str:
-    """Check the path of a certificate file; an empty string is allowed. Raises EnvError."""
-    try:
-        ssl.create_default_context(cafile=text or None)
-    except OSError as error:
-        raise EnvError(f"{text} contains no certificates: {error.strerror}") from None
+    """Check the path of a certificate file. An empty string is allowed."""
+    ssl.create_default_context(cafile=text or None)
     return text
 
 

@@ -74,8 +74,11 @@ METRICS_PORT = env.int("METRICS_PORT", None, validate=Range(min=1, max=65_535))
 MAIL = env.email_url("EMAIL_URL", "console:")
 ALLOWED_HOSTS = env.allowed_hosts("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 
-if MACHINE_BOUND and (problem := state.obstacle(STATE_DIR)):
-    faults["STATE_DIR"] = [problem]
+try:
+    if MACHINE_BOUND:
+        state.make_private(STATE_DIR)
+except OSError as error:
+    faults["STATE_DIR"] = [f"{error.filename or STATE_DIR}: {error.strerror}"]
 if not EMBEDDED:
     required = {"SECRET_KEY": SECRET_KEY, "ENCRYPTION_KEYS": ENCRYPTION_KEYS}
     faults |= {n: ["must be set if DATABASE_URL is set"] for n in required if not required[n]}
@@ -83,8 +86,6 @@ refuse(env, faults | header_values(LLM_KEYS))
 
 ALLOWED_HOSTS += filter(None, [urlsplit(PUBLIC_URL).hostname])
 try:
-    if MACHINE_BOUND:
-        state.make_private(STATE_DIR)
     if EMBEDDED:
         # Never opens an existing file: closing it would drop the locks of this process.
         (STATE_DIR / "database.sqlite3").touch(mode=0o600)

@@ -44,26 +44,20 @@ class Outage:
 
     def attempt(self, call: Callable[[], Result]) -> Result | None:
         """Return the result of a call to the cache, or None if the cache is down."""
-        if self.under_way and not self._may_try():
-            return None
+        if self.under_way:
+            if time.monotonic() < self.next_attempt:
+                return None
+            self.next_attempt = time.monotonic() + PAUSE
         try:
             result = call()
         except CACHE_ERRORS as error:
-            self._note(error)
+            self.note(error)
             return None
         if self.under_way:
-            self._note(None)
+            self.note(None)
         return result
 
-    def _may_try(self) -> bool:
-        with self.lock:
-            now = time.monotonic()
-            if now < self.next_attempt:
-                return False
-            self.next_attempt = now + PAUSE
-            return True
-
-    def _note(self, error: Exception | None) -> None:
+    def note(self, error: Exception | None) -> None:
         """Record whether a call failed. Logs the beginning and the end of an outage."""
         with self.lock:
             self.next_attempt = time.monotonic() + PAUSE

@@ -1,6 +1,5 @@
 """JSON log lines with the request, route and caller, and with secrets masked."""
 
-import codecs
 import json
 import logging
 import re
@@ -23,9 +22,6 @@ ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {
     *("message", "asctime"),
     *("request", "status_code"),  # added by Django; the access log contains both facts
 }
-# Django's log uses this codec. Loading it opens a file, so it must not wait for the first error,
-# which may be that no file can be opened.
-codecs.lookup("unicode_escape")
 LONGEST = 10_000  # maximum length of a record's text, which can quote a header of any length
 
 

@@ -3,26 +3,10 @@
 import fcntl
 import os
 import secrets
-import stat
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
-
-
-def obstacle(folder: Path) -> str:
-    """Return why a folder cannot hold the service's state, or an empty string if it can."""
-    try:
-        there = next(path for path in (folder, *folder.parents) if path.exists())
-    except OSError as error:
-        return f"{folder}: {error.strerror}"
-    if not there.is_dir():
-        return f"{there} is not a directory"
-    if not os.access(there, os.W_OK | os.X_OK):
-        return f"{there} cannot be written to"
-    if there == folder and there.stat().st_mode & stat.S_ISVTX:
-        return f"{there} is shared by all users: choose a directory that only the service uses"
-    return ""
 
 
 def make_private(folder: Path) -> None:

@@ -85,7 +85,7 @@ INVALID = {
         *("10.0.0.1/8", "nonsense", "10.0.0.0/33", "*", "localhost"),
     ),
     "fernet_keys": (
-        "key 2 is not a Fernet key",
+        "expected Fernet keys",
         *(f"{KEYS[0]},{wrong}" for wrong in ("canary", "canary" * 8, "canaryü" * 6)),
     ),
     "host": (
@@ -93,7 +93,7 @@ INVALID = {
         *("", "a b", "http://x", "127.0.0.1:80", "[::1]", "web-1.internal", "fe80::1%eth0"),
     ),
     "allowed_hosts": (
-        "is not a host",
+        "expected hosts such as",
         *("http://x", "localhost,x:80", "::1", "a/b", "*.example.com", "a b", "[x]"),
     ),
     "web_url": (

@@ -31,9 +31,3 @@ class TestKeptSecret:
             found = threads.map(read, range(8))
         assert len(set(found)) == 1
         assert [path.name for path in tmp_path.iterdir()] == ["key"]
-
-
-def test_a_folder_that_all_users_share_is_rejected(tmp_path: Path) -> None:
-    tmp_path.chmod(0o1777)
-    assert "is shared by all users" in state.obstacle(tmp_path)
-    assert state.obstacle(tmp_path / "own") == ""
