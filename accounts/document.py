@@ -3,7 +3,7 @@
 from typing import Any
 
 from accounts.idempotency import HEADER, KEY
-from config.api.examples import Schema
+from config.api.schema import Schema
 
 PARAMETER = {
     "name": HEADER,

@@ -1,6 +1,6 @@
 """The models that the audit trail covers, and the columns that it leaves out.
 
-The settings pass both to django-auditlog.
+The settings pass them to django-auditlog.
 """
 
 # A test fails if a model in `accounts` or `chatbots` is neither listed here nor exempted by name in
@@ -25,7 +25,6 @@ AUDITED = (
     "chatbots.Persona",
     "webhooks.Endpoint",
 )
-M2M = {"accounts.User": {"groups"}}  # relations whose changes are recorded
 
 # Secrets, email addresses, and columns that the service sets. Email addresses are left out because
 # they must not remain in the audit trail after a person is deleted. `secret_made_by` contains an
@@ -40,3 +39,12 @@ LEFT_OUT = frozenset(
         *("attempts_limit", "owner_told_at"),
     }
 )
+# As django-auditlog expects them in the settings. A person's groups decide what they may open.
+MODELS = [
+    {
+        "model": label,
+        "exclude_fields": sorted(LEFT_OUT),
+        "m2m_fields": {"groups"} if label == "accounts.User" else set(),
+    }
+    for label in AUDITED
+]

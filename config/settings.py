@@ -14,8 +14,8 @@ from cryptography.fernet import Fernet
 from django.core.management.utils import get_random_secret_key
 from marshmallow.validate import Length, Range
 
+from config import audited
 from config.admin import theme
-from config.audited import AUDITED, LEFT_OUT, M2M
 from config.database.lengths import SHORT
 from config.database.postgresql import settings as postgresql
 from config.environment import environment, header_values, refusal, refuse
@@ -115,10 +115,7 @@ ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
 AUTH_USER_MODEL = "accounts.User"
 AUDITLOG_LOGENTRY_MODEL = "accounts.Change"
-AUDITLOG_INCLUDE_TRACKING_MODELS = [
-    {"model": label, "exclude_fields": sorted(LEFT_OUT), "m2m_fields": M2M.get(label, set())}
-    for label in AUDITED
-]
+AUDITLOG_INCLUDE_TRACKING_MODELS = audited.MODELS
 MIGRATION_MODULES = {"auditlog": None}  # its migrations would create a table that we do not use
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 APPEND_SLASH = False

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from django.conf import settings
 
-from config.api.examples import Schema, example
 from config.api.naming import camel, capitalized
+from config.api.schema import Schema, with_example
 from webhooks.payloads import KINDS, Data
 from webhooks.signing import headers_of
 
@@ -56,7 +56,10 @@ def parts(kind: Any) -> Iterator[tuple[str, Schema]]:
         {
             "type": "object",
             "description": kind.__doc__,
-            "properties": {outside: schema_of(hints[name]) for name, outside in names.items()},
+            "properties": {
+                outside: with_example(schema_of(hints[name]), f"{name_of(kind)}.{outside}", outside)
+                for name, outside in names.items()
+            },
             "required": [*names.values()],
         },
     )
@@ -77,7 +80,7 @@ def retries() -> str:
     return f"Accepted. {failure} the delivery is retried after {listed} seconds."
 
 
-def operation(kind: type[Data], schemas: dict[str, Schema]) -> Schema:
+def operation(kind: type[Data]) -> Schema:
     """Return the operation for the request that delivers an event."""
     body = {
         "type": "object",
@@ -105,7 +108,7 @@ def operation(kind: type[Data], schemas: dict[str, Schema]) -> Schema:
         ],
         "requestBody": {
             "required": True,
-            "content": {"application/json": {"schema": body, "example": example(body, schemas)}},
+            "content": {"application/json": {"schema": body}},
         },
         "responses": {"2XX": {"description": retries()}},
         "x-open-point": [*kind.open_points, *OPEN_POINTS],
@@ -117,8 +120,6 @@ def add_events(result: Schema, **_: Any) -> Schema:
     schemas = result["components"]["schemas"]
     for kind in KINDS.values():
         schemas.update(parts(kind))
-    result["webhooks"] = {
-        event.value: {"post": operation(kind, schemas)} for event, kind in KINDS.items()
-    }
+    result["webhooks"] = {event.value: {"post": operation(kind)} for event, kind in KINDS.items()}
     result["components"]["schemas"] = dict(sorted(schemas.items()))
     return result

@@ -1,11 +1,14 @@
 """Serve the OpenAPI document, built once per process."""
 
+import threading
 from functools import cache
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.renderers import OpenApiJsonRenderer
+
+building = threading.Lock()
 
 
 @cache
@@ -19,4 +22,6 @@ def document() -> bytes:
 @require_safe
 def openapi(request: HttpRequest) -> HttpResponse:
     """Return the document as JSON."""
-    return HttpResponse(document(), content_type=OpenApiJsonRenderer.media_type)
+    with building:  # drf-spectacular cannot build two documents at a time
+        body = document()
+    return HttpResponse(body, content_type=OpenApiJsonRenderer.media_type)

@@ -3,8 +3,10 @@
 import json
 import re
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
+import yaml
 from django.conf import settings
 from django.core.validators import RegexValidator
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
@@ -20,11 +22,14 @@ from config.api.errors import (
     NotFound,
     TooManyRequests,
 )
-from config.api.examples import PARTS, Schema, example
 from config.api.naming import camel, capitalized
 from config.api.operation import OK, Declared
 from config.api.serializers import Record, Shape
 
+Schema = dict[str, Any]
+
+# The parts of the document that no class defines
+PARTS: Schema = yaml.safe_load(Path(__file__).with_name("openapi.yaml").read_text())
 JSON = "application/json"
 VERBS = {"retrieve": "get", "destroy": "delete"}
 # Errors that many operations can return: the name of the response, and an example
@@ -42,6 +47,12 @@ def codes(kind: type[ApiError] = ApiError) -> set[str]:
     """Return the codes of an error class and of all its imported subclasses."""
     below = (codes(each) for each in kind.__subclasses__())
     return set().union({kind.code} if kind.code else set(), *below)
+
+
+def with_example(schema: Schema, *names: str) -> Schema:
+    """Add an example of a property to its schema, unless there is none for any of its names."""
+    found = [PARTS["examples"][name] for name in names if name in PARTS["examples"]]
+    return schema | {"examples": found[:1]} if found and "$ref" not in schema else schema
 
 
 def library_classes() -> list[type]:
@@ -153,17 +164,11 @@ class OperationSchema(AutoSchema):
         return "\n".join(rest).strip()
 
     def get_operation(self, *args: Any, **kwargs: Any) -> Schema:
-        """Add examples, and the errors that the operation can return."""
+        """Add the errors that the operation can return."""
         operation: Schema = super().get_operation(*args, **kwargs) or {}
-        known = self.registry.build({})["schemas"]
-        if given := operation.get("requestBody"):
-            media = given["content"][JSON]
-            media["example"] = example(media["schema"], known)
         done = operation["responses"][str(OK)]
         done["description"] = self.declared.message
         done["headers"] = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
-        media = done["content"][JSON]
-        media["example"] = example(media["schema"], known) | {"message": self.declared.message}
         for status in self.possible_errors(operation):
             ref = f"#/components/responses/{ERRORS[status][0]}"
             operation["responses"][str(status)] = {"$ref": ref}
@@ -178,7 +183,7 @@ class OperationSchema(AutoSchema):
         return [*([400] if reads else []), 401, *([403, 404] if opens else []), 429, 500]
 
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> Schema:
-        """Add a shape's required properties, rule, open points and example to its schema.
+        """Add a shape's required properties, rule, open points and examples to its schema.
 
         Every field of a record is required. No field of a partial body is required.
         """
@@ -186,8 +191,9 @@ class OperationSchema(AutoSchema):
         if getattr(serializer, "takes_any", False):
             schema["additionalProperties"] = True
         properties = schema["properties"]
-        for part in properties.values():
+        for name, part in properties.items():
             part.pop("readOnly", None)  # redundant: records occur only in responses
+            properties[name] = with_example(part, name)
         if direction == "request" and self.declared.partial:
             schema.pop("required", None)
         if rule := getattr(serializer, "rule", None):
