@@ -53,8 +53,10 @@ def ask(message: Message, briefing: Briefing) -> Reply:
         metrics.FAILURES.labels(metrics.NO_DEFAULT_MODEL).inc()
         logger.error("no reply in thread %s: no model is marked as the default", message.thread_id)
         return Reply(briefing.fallback, failure="no model is marked as the default")
-    conversation = history.turns(message, briefing.system, briefing.history_length)
     models = fallback.to_ask(briefing.model)
+    built_in = all(model.provider == LlmModel.OFFLINE for model in models)
+    earlier = 0 if built_in else briefing.history_length  # it reads only the visitor's message
+    conversation = history.turns(message, briefing.system, earlier)
     try:
         return fallback.ask_in_turn(
             models, conversation, temperature=briefing.temperature, facts=briefing.facts
