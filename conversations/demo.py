@@ -27,6 +27,7 @@ from chatbots.models import (
 )
 from chatbots.services import general_settings
 from chatbots.services.chatbot import create_chatbot
+from config.database.prepared import insert
 from conversations.access import lock_thread
 from conversations.models import Thread
 from conversations.models.message import MessageType
@@ -135,8 +136,10 @@ def converse(chatbot: Chatbot, talk: Talk) -> Thread:
         for kind, content in islice(cycle(talk.words), talk.messages):
             fields: dict[str, Any] = {"llm_model": model} if kind == MessageType.AI_MESSAGE else {}
             if kind == MessageType.USER_MESSAGE:
-                message = history.append_from_visitor(thread, content)
-                thread = message.thread if message else thread
+                message = history.new_from_visitor(thread, content)
+                assert message  # the thread was created here
+                insert(message)
+                thread = message.thread
             else:
                 history.append(thread, kind, content, **fields)
         thread.visitor.total_messages += thread.visitor_messages_count

@@ -35,6 +35,7 @@ def record(
         message_id=message_id,
         event=data.event,
         body=payloads.body(data),
+        due_at=NOW,
     )
-    insert(delivery, due_at=NOW)
+    insert(delivery)
     return delivery

@@ -28,7 +28,7 @@ from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections, transaction
 from django.db.models import Expression, Field, Model, QuerySet
-from django.db.models.sql import UpdateQuery
+from django.db.models.sql import DeleteQuery, UpdateQuery
 
 RowT = TypeVar("RowT", bound=Model)
 # In this file, Any stands for a database connection, a compiler, a model's field or a value.
@@ -45,6 +45,12 @@ class Update(NamedTuple):
     rows: "QuerySet[Any, Any]"
     values: Mapping[str, Any]
     returning: tuple[str, ...] = ()
+
+
+class Delete(NamedTuple):
+    """A DELETE of a queryset's rows. Rows of other tables that refer to them are left alone."""
+
+    rows: "QuerySet[Any, Any]"
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,7 @@ class Prepared:
         return rows[0] if rows else None
 
     def run(self, *shape: Any, **values: Any) -> int:
-        """Run an Update. Returns the number of changed rows. Sends no signals."""
+        """Run an Update or a Delete. Returns the number of changed rows. Sends no signals."""
         return self._run(shape, values)[1]
 
     def _run(
@@ -110,7 +116,7 @@ class Prepared:
 
 
 def prepare(build: Callable[..., Any]) -> Prepared:
-    """Prepare the `values_list` queryset or the Update that a function returns."""
+    """Prepare the `values_list` queryset, the Update or the Delete that a function returns."""
     return Prepared(build)
 
 
@@ -158,7 +164,7 @@ def compiled(
     marks = marks_for(values)
     built = build(*shape, **{**values, **marks})
     update = built if isinstance(built, Update) else None
-    query: Any = updating_query(update) if update else built.query
+    query = query_of(built)
     compiler = query.get_compiler(connection=database)
     sql, parameters = compiler.as_sql()
     columns = [column for column, *_ in compiler.select or ()]
@@ -177,16 +183,21 @@ def compiled(
         raise TypeError(f"not among the statement's parameters: {', '.join(sorted(missing))}")
     check_constants(set(parameters) - set(names), marks)
     numbers = {n: type(parameters[at]) for at, n in places if isinstance(marks[n], int)}
-    return Statement(sql, list(parameters), places, numbers, read, writes=bool(update))
+    writes = isinstance(built, (Update, Delete))
+    return Statement(sql, list(parameters), places, numbers, read, writes)
 
 
-def updating_query(update: Update) -> UpdateQuery:
-    """Return the query of an Update. Drops the order and the annotations of its rows."""
-    query: Any = update.rows.query.chain(UpdateQuery)
+def query_of(built: Any) -> Any:
+    """Return Django's query. For an Update, drops the order and the annotations of its rows."""
+    if isinstance(built, Delete):
+        return built.rows.query.chain(DeleteQuery)
+    if not isinstance(built, Update):
+        return built.query
+    query: Any = built.rows.query.chain(UpdateQuery)
     query.annotations = {}
     query.clear_ordering(force=True)
-    query.add_update_values(update.values)
-    return query  # type: ignore[no-any-return]
+    query.add_update_values(built.values)
+    return query
 
 
 def stored(value: Any, database: Any) -> Any:
@@ -281,20 +292,37 @@ def insertion(
     return f"INSERT INTO {table} ({columns}) VALUES ({', '.join(values)})", parameters  # noqa: S608
 
 
-def insert(row: Model, **computed: Expression) -> None:
-    """Store a new row. Raises IntegrityError. Sends no signals.
+def insert(*rows: Model) -> None:
+    """Store new rows, on PostgreSQL in one statement. Raises IntegrityError. Sends no signals.
 
-    The database computes the columns in `computed`, such as the current time by its own clock, and
-    those for which the field's `pre_save` returns an expression.
+    As in Django, a value may be an expression, such as the current time by the database's clock.
     """
-    database, model = connections[DEFAULT_DB_ALIAS], type(row)
-    values = {field: field.pre_save(row, True) for field in stored_fields(model)}
-    for field, value in values.items():
-        if isinstance(value, Expression):
-            computed.setdefault(field.attname, value)
-    sql, parameters = insertion(database.vendor, model, tuple(computed.items()))
-    write(database, sql, parameters, values)
-    row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
+    database: Any = connections[DEFAULT_DB_ALIAS]
+    inserts = [insertion_of(row, database) for row in rows]
+    with transaction.atomic(savepoint=False):
+        for sql, parameters in joined(inserts) if database.can_join_inserts else inserts:
+            execute(database, sql, parameters, reads=False)
+    for row in rows:
+        row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
+
+
+def insertion_of(row: Model, database: Any) -> tuple[str, list[Any]]:
+    """Return the INSERT of a row, and the values of its parameters."""
+    values = {field: field.pre_save(row, True) for field in stored_fields(type(row))}
+    computed = [(f.attname, value) for f, value in values.items() if isinstance(value, Expression)]
+    sql, parameters = insertion(database.vendor, type(row), tuple(computed))
+    return sql, given(parameters, values, database)
+
+
+def joined(inserts: list[tuple[str, list[Any]]]) -> list[tuple[str, list[Any]]]:
+    """Join INSERTs into one statement, which takes about half the CPU time of two.
+
+    The foreign keys between the rows are checked when the transaction commits.
+    """
+    *first, last = [sql for sql, _ in inserts]
+    clauses = ", ".join(f"row_{number} AS ({sql})" for number, sql in enumerate(first))
+    values = [value for _, parameters in inserts for value in parameters]
+    return [(f"WITH {clauses} {last}" if first else last, values)]
 
 
 @lru_cache(512)
@@ -313,18 +341,15 @@ def update_columns(row: Model, names: Iterable[str]) -> None:
     database = connections[DEFAULT_DB_ALIAS]
     sql, fields = updating(database.vendor, type(row), tuple(names))
     values = {field: field.pre_save(row, False) for field in fields}
-    if not write(database, sql, fields, values):
+    with transaction.atomic(savepoint=False):
+        _, changed = execute(database, sql, given(fields, values, database), reads=False)
+    if not changed:
         raise DatabaseError(f"{type(row).__name__} {row.pk} no longer exists")
 
 
-def write(database: Any, sql: str, parameters: list[Any], values: Mapping[Any, Any]) -> int:
-    """Run the INSERT or UPDATE of a row. Returns the number of changed rows.
-
-    A failure marks the caller's transaction for rollback, as in Django.
-    """
-    given = [
+def given(parameters: Iterable[Any], values: Mapping[Any, Any], database: Any) -> list[Any]:
+    """Replace each field among a statement's parameters by its value in the database's form."""
+    return [
         part.get_db_prep_save(values[part], database) if isinstance(part, Field) else part
         for part in parameters
     ]
-    with transaction.atomic(savepoint=False):
-        return execute(database, sql, given, reads=False)[1]

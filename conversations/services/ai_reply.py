@@ -106,10 +106,11 @@ def store(message: Message, claim: Claim, answer: Reply, briefing: Briefing) -> 
             return None
         if not words.strip():
             return None
-        add = history.store if taken else history.append  # it returned to the AI only just now
-        made = add(thread, MessageType.AI_MESSAGE, words, parent_message=message, **made_by)
-        events.new_message(thread, made)
+        if not taken:  # the thread returned to the AI only just now
+            history.advance(thread)
+        made = history.new(thread, MessageType.AI_MESSAGE, words, parent_message=message, **made_by)
         reply_origin.record(made, answer, briefing)
+        events.new_message(thread, made)
         reply_origin.count_tokens(thread.chatbot_id, answer)
     return made
 

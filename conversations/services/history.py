@@ -41,18 +41,26 @@ def append(
     `changes` maps other columns of the thread to their new values. Call this in a transaction that
     has locked the thread (`lock_thread`).
     """
-    changes = {**(changes or {}), "last_position": thread.last_position + 1}
+    changes = {**(changes or {})}
     if message_type == MessageType.AGENT_MESSAGE:
         changes |= {"unread_messages_count": 0, "waiting_since": None}
-    save_changes(thread, changes)
-    return store(thread, message_type, content, **fields)
+    advance(thread, **changes)
+    message = new(thread, message_type, content, **fields)
+    insert(message)
+    return message
 
 
-def append_from_visitor(thread: Thread, content: str, **fields: Any) -> Message | None:
-    """Store a visitor's message in a thread that the caller has read without locking it.
+def advance(thread: Thread, **changes: Any) -> None:
+    """Take a locked thread's next position, and save other columns that change with it."""
+    save_changes(thread, changes | {"last_position": thread.last_position + 1})
 
-    Reopens a resolved thread (open point: resolved-thread). The thread stays locked until the
-    caller's transaction ends. Returns None if the thread or its chatbot was erased.
+
+def new_from_visitor(thread: Thread, content: str, **fields: Any) -> Message | None:
+    """Return a visitor's new message, at the next position of a thread, for the caller to store.
+
+    The caller has read the thread without locking it. The thread is locked until the caller's
+    transaction ends, and reopened if it was resolved (open point: resolved-thread). Returns None
+    if the thread or its chatbot was erased.
     """
     title = content[:TITLE_LENGTH]
     found = FROM_VISITOR.first(thread=thread.pk, now=timezone.now(), title=title)
@@ -67,11 +75,11 @@ def append_from_visitor(thread: Thread, content: str, **fields: Any) -> Message 
     if locked.resolved or locked.ended_at:
         changes |= {"resolved": False, "ended_at": None}
     save_changes(locked, changes)
-    return store(locked, MessageType.USER_MESSAGE, content, **fields)
+    return new(locked, MessageType.USER_MESSAGE, content, **fields)
 
 
 def take_position(thread: Thread) -> Thread | None:
-    """Lock a thread, and take its next position for an AI reply that `store` then stores.
+    """Lock a thread, and take its next position for an AI reply.
 
     The caller has read `thread` without locking it. Returns the thread as stored, or None if it is
     escalated, or if it or its chatbot was erased.
@@ -80,17 +88,15 @@ def take_position(thread: Thread) -> Thread | None:
     return as_stored(found, thread) if found else None
 
 
-def store(thread: Thread, message_type: MessageType, content: str, **fields: Any) -> Message:
-    """Store a message at the position that a locked thread has taken."""
-    message = Message(
+def new(thread: Thread, message_type: MessageType, content: str, **fields: Any) -> Message:
+    """Return a message at the position that a locked thread has taken, for the caller to store."""
+    return Message(
         thread=thread,
         position=thread.last_position,
         message_type=message_type,
         content=content,
         **fields,
     )
-    insert(message)
-    return message
 
 
 COLUMNS = columns_of(Thread)

@@ -25,7 +25,7 @@ from django.db.models.functions import Now
 from config.database.claims import Renewal, has_expired, lease_end
 from config.database.ids import new_id
 from config.database.locks import unlocked, update_unlocked
-from config.database.prepared import insert
+from config.database.prepared import Delete, insert, prepare
 from conversations.models import Message, OwedReply
 
 BY_WORKER = "worker"  # `claimed_by` of claims that workers hold
@@ -45,10 +45,12 @@ class Claim(NamedTuple):
 
 
 def record(message: Message) -> Claim:
-    """Record and claim the reply owed to a message, in the transaction that stores the message."""
+    """Store a visitor's message together with the reply that is owed to it, and claim the reply."""
     claim = Claim(message.pk, new_id(), 1)
-    owed = OwedReply(message=message, claim=claim.token, begun=claim.begun)
-    insert(owed, claimed_until=lease_end())
+    owed = OwedReply(
+        message=message, claim=claim.token, claimed_until=lease_end(), begun=claim.begun
+    )
+    insert(message, owed)
     return claim
 
 
@@ -102,8 +104,7 @@ def take(message_id: UUID) -> Claim | None:
 
 def settle(claim: Claim) -> bool:
     """Delete an OwedReply in the caller's transaction. Returns False if the claim was lost."""
-    deleted, _ = _held(claim).delete()
-    return bool(deleted)
+    return bool(SETTLE.run(message=claim.message_id, token=claim.token))
 
 
 def retry_later(claim: Claim) -> None:
@@ -126,6 +127,14 @@ def is_owed(message_id: UUID) -> bool:
 
 def _held(claim: Claim) -> QuerySet[OwedReply]:
     return OwedReply.objects.filter(pk=claim.message_id, claim=claim.token)
+
+
+def settled(*, message: UUID, token: UUID) -> Delete:
+    """Delete the reply owed to a message, if the claim with this token still holds it."""
+    return Delete(OwedReply.objects.filter(pk=message, claim=token))
+
+
+SETTLE = prepare(settled)
 
 
 def _lapsed() -> QuerySet[OwedReply]:

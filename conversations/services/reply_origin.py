@@ -21,13 +21,14 @@ from conversations.services import history
 
 
 def record(message: Message, answer: Reply, briefing: Briefing) -> None:
-    """Store the origin of a new AI message, in the message's transaction."""
+    """Store a new AI message together with its origin."""
     model = last_asked(answer)
     # The `fallback_reason` of a fallback message already covers these failures.
     earlier = () if answer.failure else answer.failed
     instruction = briefing.instruction
     history_length = answer.turns_sent - 1 - bool(briefing.system)  # without the visitor's message
     insert(
+        message,
         ReplyOrigin(
             message=message,
             model_id=model.pk if model else None,
@@ -42,7 +43,7 @@ def record(message: Message, answer: Reply, briefing: Briefing) -> None:
             input_tokens=answer.input_tokens,
             output_tokens=answer.output_tokens,
             failed_before="; ".join(f"{one.model}: {one.reason}" for one in earlier)[:SHORT],
-        )
+        ),
     )
 
 

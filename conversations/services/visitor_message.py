@@ -22,7 +22,7 @@ from chatbots.models import Chatbot, FollowUpPrompt
 from config.api import limits
 from config.api.errors import Refused, TooManyRequests, Unavailable
 from config.database.ids import new_id
-from config.database.prepared import Update, columns_of, prepare, row
+from config.database.prepared import Update, columns_of, insert, prepare, row
 from conversations import events
 from conversations.access import ThreadNotFound, read_thread, thread_of
 from conversations.models import Message, Thread, Visitor
@@ -194,16 +194,19 @@ def store(incoming: Incoming, message_id: UUID) -> tuple[Message, Claim | None]:
     the conversation has reached its message limit.
     """
     with transaction.atomic():
-        message = history.append_from_visitor(incoming.thread, incoming.content, id=message_id)
+        message = history.new_from_visitor(incoming.thread, incoming.content, id=message_id)
         if message is None:
             raise ThreadNotFound
         thread, most = message.thread, incoming.most_messages
         if most is not None and thread.visitor_messages_count > most:
             raise Refused(f"this conversation is limited to {most} messages")
+        claim = None
+        if thread.escalated or incoming.escalates:
+            insert(message)
+        else:
+            claim = owed_reply.record(message)
         COUNT_MESSAGE.run(visitor=thread.visitor_id, now=timezone.now())
         events.new_message(thread, message)
-        answered_by_ai = not (thread.escalated or incoming.escalates)
-        claim = owed_reply.record(message) if answered_by_ai else None
         if incoming.escalates:
             escalation.request(thread)
         quotas.take_message(thread.chatbot.account)

@@ -12,11 +12,11 @@ from accounts.models import User
 from chatbots.models import Chatbot
 from conversations.models import Draft, Message, Thread
 from conversations.models.message import MessageType
-from conversations.services import agent_message, escalation, history, threads
+from conversations.services import agent_message, escalation, threads
 from tests.browser.conftest import Opens, end_session, open_page, page_of, sign_in
 from tests.browser.crawl import DESK, Look
 from tests.browser.devices import Device
-from tests.factories.conversations import ThreadFactory, VisitorFactory
+from tests.factories.conversations import ThreadFactory, VisitorFactory, from_visitor
 
 UNSAVED = "Not saved yet."
 # Returns the element that scrolls the messages. On a phone, this is the whole page. On a desktop,
@@ -70,7 +70,7 @@ def test_new_messages_appear_and_change_neither_the_text_nor_the_place(
     page.get_by_label("Reply as Kim").fill("half a sent")
     scroller = page.evaluate_handle(SCROLLER)
     scroller.evaluate("one => one.scrollTop = 200")
-    history.append_from_visitor(thread, "Are you there?")
+    from_visitor(thread, "Are you there?")
     expect(page.get_by_role("log")).to_contain_text("Are you there?")
     assert scroller.evaluate("one => one.scrollTop") == 200
     expect(page.get_by_text("Are you there?")).not_to_be_in_viewport()

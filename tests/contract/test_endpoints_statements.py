@@ -63,7 +63,7 @@ STATEMENTS = {
     ("PATCH", f"{CHAT}/thread/{{thread}}/escalate"): Cost(8, 8),
     ("POST", f"{CHAT}/thread/{{thread}}/escalate"): Cost(8, 8),
     ("GET", f"{CHAT}/thread/{{thread}}/messages"): Cost(3, 3),
-    ("POST", f"{CHAT}/thread/{{thread}}/message"): Cost(12, 12),
+    ("POST", f"{CHAT}/thread/{{thread}}/message"): Cost(10, 12),
     ("PATCH", f"{CHAT}/message/{{message}}"): Cost(6, 6),
 }
 

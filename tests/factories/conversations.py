@@ -7,6 +7,7 @@ from factory import LazyAttribute, Sequence, SubFactory
 
 from conversations.models import Lead, Message, Thread, Visitor
 from conversations.models.message import MessageType
+from conversations.services import history
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.row import RowFactory
 
@@ -44,6 +45,14 @@ class MessageFactory(RowFactory):
         thread.last_position += 1
         thread.save(update_fields=["last_position"])
         return super()._create(model_class, *args, **{"position": thread.last_position} | fields)
+
+
+def from_visitor(thread: Thread, content: str) -> Message:
+    """Store a visitor's message as the service does."""
+    message = history.new_from_visitor(thread, content)
+    assert message
+    message.save(force_insert=True)
+    return message
 
 
 class LeadFactory(RowFactory):

@@ -14,6 +14,8 @@ from config.database.postgresql.connection import Found
 class DatabaseWrapper(base.DatabaseWrapper):
     """Django's wrapper, with `run_prepared`."""
 
+    can_join_inserts = True  # a WITH clause can contain INSERTs
+
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:  # Any: psycopg's
         """Take a connection from the pool.
 

@@ -53,6 +53,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """Django's wrapper, except that transactions of one process begin one after the other."""
 
     ops_class = DatabaseOperations
+    can_join_inserts = False
     has_turn = False
 
     def run_prepared(

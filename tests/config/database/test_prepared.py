@@ -18,9 +18,11 @@ from django.utils import timezone
 from accounts.models import Account, ApiKey
 from chatbots.models import Appearance, Chatbot
 from config.database.ids import new_id
-from config.database.prepared import Update, insert, prepare, update_columns
+from config.database.prepared import Delete, Update, insert, prepare, update_columns
+from conversations.models import Draft, Message
 from tests.factories.accounts import AccountFactory, UserFactory
 from tests.factories.chatbots import ChatbotFactory
+from tests.factories.conversations import ThreadFactory
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.django_db
@@ -178,6 +180,13 @@ def test_an_update_changes_rows_and_reads_them() -> None:
         assert compute.rows(pk=chatbot.pk, owner=person) == [("text", person)]
 
 
+def test_a_delete_deletes_the_selected_rows() -> None:
+    deleted, kept = ChatbotFactory().appearance, ChatbotFactory().appearance
+    statement = prepare(lambda *, pk: Delete(Appearance.objects.filter(pk=pk)))
+    assert [statement.run(pk=deleted.pk) for _ in range(2)] == [1, 0]
+    assert Appearance.objects.get() == kept
+
+
 def test_an_inserted_row_is_complete() -> None:
     chatbot, begun = ChatbotFactory(), timezone.now()
     Appearance.objects.filter(chatbot=chatbot).delete()
@@ -193,12 +202,24 @@ def test_an_inserted_row_is_complete() -> None:
 def test_the_database_computes_columns_of_an_inserted_row() -> None:
     begun = timezone.now()
     for prefix in "ab":
-        key = ApiKey(user=UserFactory(), prefix=prefix)
-        insert(key, last_used_at=Now() + timedelta(hours=1))
+        key = ApiKey(user=UserFactory(), prefix=prefix, last_used_at=Now() + timedelta(hours=1))
+        insert(key)
         key.refresh_from_db()
         later = key.last_used_at - begun - timedelta(hours=1)
         # SQLite's clock has a resolution of a millisecond.
         assert timedelta(milliseconds=-1) < later < timedelta(minutes=5)
+
+
+def test_rows_are_inserted_together_or_not_at_all() -> None:
+    thread = ThreadFactory()
+    message = Message(thread=thread, position=1, content="ä %s")
+    draft = Draft(message=message, content="text")
+    insert(message, draft)
+    assert Draft.objects.get(message__content="ä %s") == draft
+    later = Message(thread=thread, position=2)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        insert(later, Draft(message=message, content="one message has one draft"))
+    assert not Message.objects.filter(pk=later.pk).exists()
 
 
 def test_a_row_of_a_model_with_its_own_save_method_is_refused() -> None:

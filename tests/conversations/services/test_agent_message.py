@@ -5,9 +5,9 @@ import pytest
 from accounts.models import User
 from conversations.models import Message, Thread
 from conversations.models.message import MessageType
-from conversations.services import agent_message, history
+from conversations.services import agent_message
 from tests.factories.accounts import UserFactory
-from tests.factories.conversations import MessageFactory
+from tests.factories.conversations import MessageFactory, from_visitor
 
 
 @pytest.fixture
@@ -40,8 +40,8 @@ def test_the_wait_ends_with_the_answer_and_begins_with_the_next_question(
     agent_message.answer(thread.pk, agent=agents[0], content="Yes")
     assert not waits()
     row = Thread.objects.get(pk=thread.pk)
-    history.append_from_visitor(row, "And on Sundays?")
+    from_visitor(row, "And on Sundays?")
     assert waits()
     since = Thread.objects.get(pk=thread.pk).waiting_since
-    history.append_from_visitor(row, "Hello?")
+    from_visitor(row, "Hello?")
     assert Thread.objects.get(pk=thread.pk).waiting_since == since

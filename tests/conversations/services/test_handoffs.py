@@ -7,10 +7,10 @@ from django.utils import timezone
 from chatbots.models import Chatbot
 from config.durations import ONE_HOUR
 from conversations.models import Handoff, Thread
-from conversations.services import agent_message, escalation, handoffs, history, threads
+from conversations.services import agent_message, escalation, handoffs, threads
 from conversations.services.handoffs import Outcomes
 from tests.factories.chatbots import ChatbotFactory
-from tests.factories.conversations import ThreadFactory
+from tests.factories.conversations import ThreadFactory, from_visitor
 
 
 def outcomes(*chatbots: Chatbot) -> Outcomes:
@@ -20,7 +20,7 @@ def outcomes(*chatbots: Chatbot) -> Outcomes:
 
 def asks_again(thread: Thread) -> None:
     """Store another message from the thread's visitor."""
-    history.append_from_visitor(Thread.objects.get(pk=thread.pk), "Hello?")
+    from_visitor(Thread.objects.get(pk=thread.pk), "Hello?")
 
 
 def test_the_figures_count_what_became_of_the_requests(chatbot: Chatbot) -> None:

@@ -11,7 +11,8 @@ from config.database.ids import new_id
 from conversations import tasks
 from conversations.access import ThreadNotFound
 from conversations.models import Draft, Message, OwedReply, Thread
-from conversations.services import ai_reply, erasure, escalation, owed_reply
+from conversations.services import ai_reply, erasure, escalation, history, owed_reply
+from conversations.services.owed_reply import Claim
 from tests.factories.accounts import UserFactory
 from tests.factories.conversations import MessageFactory, ThreadFactory
 from tests.servers.behaviors import answer
@@ -34,6 +35,13 @@ def owed(thread: Thread, *, begun: int = 1, ago: float = 1.0) -> Message:
     return message
 
 
+def claimed(thread: Thread) -> tuple[Message, Claim]:
+    """Store a message, and claim its reply, as the request that stores it does."""
+    message = history.new_from_visitor(thread, "Hello?")
+    assert message
+    return message, owed_reply.record(message)
+
+
 def work() -> None:
     """Claim the owed replies and run their tasks, as a worker does."""
     for message_id, token in owed_reply.claim(most=8):
@@ -52,8 +60,7 @@ def test_a_repeated_task_generates_one_reply(asked: ModelServer, thread: Thread)
 
 
 def test_a_lost_claim_settles_nothing(asked: ModelServer, thread: Thread) -> None:
-    message = MessageFactory(thread=thread)
-    first = owed_reply.record(message)
+    message, first = claimed(thread)
     assert owed_reply.take(message.pk) is None
     OwedReply.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
     second = owed_reply.take(message.pk)
@@ -118,8 +125,7 @@ def test_an_erased_conversation_owes_no_reply(
 def test_a_chatbot_that_is_erased_during_the_model_call_gets_no_reply(
     asked: ModelServer, chatbot: Chatbot, thread: Thread
 ) -> None:
-    message = MessageFactory(thread=thread)
-    claim = owed_reply.record(message)
+    message, claim = claimed(thread)
     erase_chatbot(chatbot)
     with pytest.raises(ThreadNotFound):
         ai_reply.reply(message, claim)
