@@ -34,6 +34,7 @@ LONGEST = 31_536_000  # seconds; one year
 HOST_NAME = re.compile(r"(?!-)[0-9A-Za-z_-]{1,63}(\.[0-9A-Za-z_-]{1,63})*\.?")
 # Options in a database URL that are meant for Django instead of PostgreSQL
 OF_DJANGO = {"assume_role", "isolation_level", "pool", "server_side_binding"}
+READERS: dict[str, Callable[[str], Any]] = {}  # the decorated parsers by name
 
 
 def expects(form: str) -> Callable[[Parse], Parse]:
@@ -47,11 +48,10 @@ def expects(form: str) -> Callable[[Parse], Parse]:
         def parsed(text: str) -> Any:
             try:
                 return parse(text)
-            except EnvError:
-                raise
             except (OSError, ValueError, psycopg.Error):
                 raise EnvError(f"expected {form}") from None
 
+        READERS[parse.__name__] = parsed
         return parsed  # type: ignore[return-value]  # has the parser's signature
 
     return decorate
@@ -210,12 +210,6 @@ def certificates(text: str) -> str:
     return text
 
 
-READERS: tuple[Callable[[str], Any], ...] = (
-    *(rate, delays, period, networks, fernet_keys, host, allowed_hosts),
-    *(web_url, public_url, database_url, redis_url, email_url, certificates),
-)
-
-
 def environment(dotenv: Path) -> tuple[Env, Faults]:
     """Create a reader of environment variables, which take precedence over those in `.env`.
 
@@ -226,8 +220,8 @@ def environment(dotenv: Path) -> tuple[Env, Faults]:
     lines, faults = read_lines(dotenv)
     load_dotenv(stream=StringIO(lines))
     env = Env(eager=False)
-    for read in READERS:
-        env.add_parser(read.__name__, lambda value, read=read, **_: read(value))
+    for name, read in READERS.items():
+        env.add_parser(name, lambda value, read=read, **_: read(value))
     return env, faults
 
 

@@ -1,5 +1,6 @@
 """Command lines, locks and checks for the processes that `serve` starts."""
 
+import fcntl
 import logging
 import os
 import resource
@@ -14,7 +15,7 @@ from urllib.request import ProxyHandler, build_opener
 
 from django.conf import settings
 
-from config.runtime.state import locked, make_private
+from config.runtime.state import make_private
 from config.runtime.stopping import grace
 
 KILL_TIMEOUT_MOST = 1800  # the longest kill timeout that granian accepts, in seconds
@@ -77,6 +78,16 @@ def worker_command() -> list[str]:
         "--without-mingle",
         "--without-heartbeat",
     ]
+
+
+def locked(path: Path) -> IO[str]:
+    """Open a file that only its owner can access, and lock it until it is closed.
+
+    Raises BlockingIOError if it is already locked.
+    """
+    file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w")
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # an error closes the file
+    return file
 
 
 def hold(name: str) -> IO[str]:

@@ -13,8 +13,7 @@ from config.database.connections import configure_sessions
 from config.database.locks import WORKER_LOCK_TIMEOUT
 from config.metrics import Gauge, serve, watch_pool
 from config.models import PeriodicWork
-from config.runtime.state import locked
-from conversations.processes import raise_file_limit
+from conversations.processes import locked, raise_file_limit
 from conversations.scheduler import PERIODIC, Scheduler
 
 THREADS = Gauge("chatbots_worker_threads", "Worker threads", multiprocess_mode="livesum")

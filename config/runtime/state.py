@@ -1,12 +1,10 @@
-"""Keep an installation's secrets, locks and database in a folder that only its owner can access."""
+"""Keep an installation's secrets and database in a folder that only its owner can access."""
 
-import fcntl
 import os
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
 
 
 def make_private(folder: Path) -> None:
@@ -19,25 +17,6 @@ def make_private(folder: Path) -> None:
             folder.chmod(0o700)
             for file in folder.glob("*.sqlite3*"):
                 file.chmod(0o600)
-
-
-def private_file(path: Path) -> IO[str]:
-    """Open a file for appending. A new file is accessible only to its owner. Raises OSError."""
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a")
-
-
-def locked(path: Path) -> IO[str]:
-    """Open a file and lock it until it is closed.
-
-    Raises BlockingIOError if it is already locked.
-    """
-    file = private_file(path)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
-        raise
-    return file
 
 
 def kept_secret(
