@@ -55,7 +55,7 @@ def lock_thread(thread_id: UUID, *, chatbot_id: UUID | None = None) -> Thread:
     # after it is read.
     locked = rows.select_for_update(of=("self", "visitor"))
     return present(
-        locked.select_related("chatbot__account__plan", "chatbot__endpoint", "visitor").first()
+        locked.select_related("chatbot__account", "chatbot__endpoint", "visitor").first()
     )
 
 

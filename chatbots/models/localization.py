@@ -8,6 +8,7 @@ from django.db import models
 from chatbots.models.base import ListRow
 from chatbots.models.chatbot import Chatbot
 from chatbots.texts import NAMES, shipped_texts
+from config.database.prepared import prepare
 
 DEFAULT_LOCALE = "en"
 
@@ -66,8 +67,16 @@ class Localization(ListRow):
         return complete(self.locale_code, self.texts)
 
 
+def spoken(*, chatbot: UUID) -> "models.QuerySet[Localization, tuple[str, dict[str, str]]]":
+    """Select the locale and the texts of a bot's system messages."""
+    rows = Localization.objects.filter(chatbot=chatbot).spoken_first()
+    return rows.values_list("locale_code", "texts")[:1]
+
+
+SPOKEN = prepare(spoken)
+
+
 def system_text(chatbot_id: UUID, name: str) -> str:
     """Return the text of one of a bot's system messages."""
-    spoken = Localization.objects.filter(chatbot=chatbot_id).spoken_first().first()
-    texts = spoken.complete_texts if spoken else complete(DEFAULT_LOCALE, {})
-    return texts[name]
+    locale, texts = SPOKEN.first(chatbot=chatbot_id) or (DEFAULT_LOCALE, {})
+    return complete(locale, texts)[name]
