@@ -2,7 +2,7 @@
 
 Each query reads the next CHUNK rows in key order. Between queries, the export holds neither a
 transaction nor a database connection. Only rows that the client has not received yet stay in
-memory. Before the export starts, a page shows what it will contain.
+memory.
 """
 
 import csv
@@ -18,17 +18,15 @@ import orjson
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils import timezone
 from unfold.admin import ModelAdmin
 
 from config.admin.keyset import filtered_list, place_of, rows_after
-from config.admin.page import page
 
 CHUNK = 2_000  # number of rows that each query reads
-COUNTED = 10_000  # maximum number of rows to count for the page that offers the export
 # Matches the places where a formula may begin: at the start of a cell, or after a semicolon, a tab
 # or a line break inside the cell. A spreadsheet program that separates cells with semicolons or
 # tabs ignores the quotes around the cell, and starts a new cell after each separator.
@@ -102,43 +100,17 @@ FORMATS = {"csv": (as_csv, "text/csv; charset=utf-8"), "json": (as_json, "applic
 
 
 class Exporting(ModelAdmin):
-    """Adds routes that export a list. Links on the list's page pass its filters to these routes."""
+    """Adds a route that exports a list. Links on the list's page pass its filters to this route."""
 
     export_columns: ClassVar[Mapping[str, str]] = {}  # maps the file's columns to lookups
     # The values of these columns never change, so rows keep their order during an export.
     export_key: tuple[str, ...] = ("-created_at", "-id")
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the routes for the export page and its files."""
-        views = {
-            "": ("export_page", self.export_page_view),
-            "<slug:kind>/": ("export", self.export_view),
-        }
-        name = f"{self.opts.app_label}_{self.opts.model_name}"
-        routes = [
-            path(f"export/{rest}", self.admin_site.admin_view(view), name=f"{name}_{kind}")
-            for rest, (kind, view) in views.items()
-        ]
-        return [*routes, *super().get_urls()]
-
-    def export_page_view(self, request: HttpRequest) -> HttpResponse:
-        """Show how many rows and which columns the file will have, and link to each format."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        log = filtered_list(self, request)
-        name = self.opts.verbose_name_plural
-        return page(
-            self,
-            request,
-            "admin/export.html",
-            title=f"Export {name}",
-            kinds=list(FORMATS),
-            columns=list(self.export_columns),
-            count=log.count_in_words(COUNTED),
-            query=log.get_query_string(),
-            back=reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"),
-            name=name,
-        )
+        """Add the route for the files."""
+        view, opts = self.admin_site.admin_view(self.export_view), self.opts
+        name = f"{opts.app_label}_{opts.model_name}_export"
+        return [path("export/<slug:kind>/", view, name=name), *super().get_urls()]
 
     def export_view(self, request: HttpRequest, kind: str) -> HttpResponseBase:
         """Stream the rows that the list would show with the same scope and filters."""

@@ -13,8 +13,6 @@ from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
-from config.admin.page import bounded
-
 AFTER = "after"
 SEPARATOR = "~"  # separates a key's two values; the second is an id, so it contains no "~"
 
@@ -58,10 +56,6 @@ class KeysetChangeList(ChangeList):
     def completed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
         """Add the related rows and annotations that are needed only for rows on the shown page."""
         return rows
-
-    def count_in_words(self, cap: int) -> str:
-        """Count the rows that match the filters, up to a cap."""
-        return bounded(self.queryset, cap=cap) or "no"
 
     def get_results(self, request: HttpRequest) -> None:
         """Read one page and one extra row, which shows whether there is a next page."""

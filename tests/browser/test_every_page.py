@@ -36,7 +36,6 @@ ALIKE = {  # templates whose pages differ only in text, and the app in which eac
     "admin/history.html": "accounts",
     "admin/chatbots/versions.html": "chatbots",
     "admin/erase.html": "chatbots",
-    "admin/export.html": "conversations",
 }
 SEEN_BY = ("superuser", "manager", "agent") if ALL_LOOKS else ("superuser",)
 

@@ -79,7 +79,6 @@ class DeliveryList(KeysetChangeList):
         self.endpoints = endpoints.order_by()
         if not self.query:
             self.queryset = self.kept(request, given_filters(request))
-        self.countable = self.queryset if self.reached else matching
         super().get_results(request)
         self.queryset = matching  # an export is not limited to what the page can reach
         self.counts: Counter[str] = Counter()
@@ -97,11 +96,6 @@ class DeliveryList(KeysetChangeList):
     def tabs(self) -> list[tuple[str, str]]:
         """Return each tab's state and count. The count is "" if it is zero or was not read."""
         return [(state, shown(self.counts[state])) for state in TABS]
-
-    def count_in_words(self, cap: int) -> str:
-        """Count the matching rows that a page can reach, up to a cap."""
-        least = "at least " if self.countable is not self.queryset else ""
-        return least + (bounded(self.countable, cap=cap) or "no")
 
     def get_next(self, rows: list[Any], key: tuple[str, ...]) -> str | None:
         """Return the position of the next page, or None if there are no more deliveries.

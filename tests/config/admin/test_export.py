@@ -119,8 +119,4 @@ def test_an_unknown_format_and_a_person_without_the_permission_are_refused(
     owner.groups.clear()
     assert Delivery.objects.exists()
     for model in ("webhooks_delivery", "conversations_lead", "conversations_thread"):
-        for address in (
-            reverse(f"admin:{model}_export", args=["csv"]),
-            reverse(f"admin:{model}_export_page"),
-        ):
-            assert client.get(address).status_code == 403
+        assert client.get(reverse(f"admin:{model}_export", args=["csv"])).status_code == 403
