@@ -189,9 +189,9 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Return 500 for an uncaught error, or 503 if the database is unavailable."""
+    """Log an uncaught error, and return 500, or 503 if the database is unavailable."""
     error = sys.exc_info()[1]
-    return plain_response(Unavailable() if error and is_temporary(error) else ApiError())
+    return plain_response(as_api_error(error) if isinstance(error, Exception) else ApiError())
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

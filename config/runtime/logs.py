@@ -30,11 +30,6 @@ def masked(text: str) -> str:
     return SECRETS.sub(lambda match: f"{match[match.lastgroup or 0]}****", text)
 
 
-def repeats_the_access_log(record: logging.LogRecord) -> bool:
-    """Return whether one of Django's lines about a response adds nothing to the access log."""
-    return not record.exc_info or getattr(record, "status_code", 0) == 503
-
-
 class JsonFormatter(logging.Formatter):
     """Format a record as one line of JSON: time, level, logger, message, request, extras, trace."""
 
@@ -63,20 +58,14 @@ class JsonFormatter(logging.Formatter):
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {
-        "told": {
-            "()": "django.utils.log.CallbackFilter",
-            "callback": lambda record: not repeats_the_access_log(record),
-        },
-    },
     "formatters": {"json": {"()": JsonFormatter}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
         "django": {"handlers": [], "level": "INFO"},
-        "django.request": {"filters": ["told"]},
         "django.server": {"handlers": [], "propagate": True},
-        # Any client can cause these lines, and the access log has one for each request.
+        # The access log has a line for each request, and `config.api.errors` logs its errors.
+        "django.request": {"level": "CRITICAL"},
         "django.security": {"level": "CRITICAL"},
         "urllib3": {"level": "ERROR"},  # its warnings quote whole URLs
         "psycopg.pool": {"level": "ERROR"},  # warns about each failed attempt to connect
