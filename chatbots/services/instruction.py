@@ -18,7 +18,8 @@ from config.api.errors import InvalidRequest, NotFound
 from config.api.fields import REQUIRED
 from config.database.row import save_changes
 
-LOCKED = Instruction.objects.select_for_update(no_key=True)
+# With the chatbot, because the audit trail stores its account
+LOCKED = Instruction.objects.select_for_update(of=("self",), no_key=True).select_related("chatbot")
 
 
 def _deactivate_others(chatbot_id: UUID, instruction_id: UUID) -> None:

@@ -29,8 +29,9 @@ def find_or_make(kind: type[SettingsT], chatbot_id: UUID) -> SettingsT:
 def lock(kind: type[SettingsT], chatbot_id: UUID) -> SettingsT:
     """Find or create the row, and lock it and its chatbot until the caller's transaction ends."""
     lock_chatbot(chatbot_id)
+    rows = kind._default_manager.select_for_update(of=("self",)).select_related("chatbot")
     with disable_auditlog():
-        row, _ = kind._default_manager.select_for_update().get_or_create(chatbot_id=chatbot_id)
+        row, _ = rows.get_or_create(chatbot_id=chatbot_id)
     return row
 
 
