@@ -1,4 +1,4 @@
-"""Named durations, and functions that format durations in the same way as pages/times.js."""
+"""Named durations, and a function that formats durations in the same way as pages/times.js."""
 
 from datetime import timedelta
 
@@ -14,11 +14,3 @@ def in_words(span: timedelta) -> str:
     if span < ONE_DAY:
         return f"{span // ONE_HOUR} h"
     return "1 day" if span < 2 * ONE_DAY else f"{span // ONE_DAY} days"
-
-
-def until(seconds: float) -> str:
-    """Format the number of seconds until an event: "now", "in 3 s", "in 14 min"."""
-    left = timedelta(seconds=round(seconds))
-    if left <= timedelta():
-        return "now"
-    return f"in {left.seconds} s" if left < ONE_MINUTE else f"in {in_words(left)}"

@@ -57,15 +57,8 @@ POOL_USED = Gauge(
     "Database connections in use",
     multiprocess_mode="livesum",
 )
-POOL_WAITS = Counter(
-    "chatbots_database_pool_waits", "Number of times that a thread waited for a connection"
-)
 POOL_SECONDS = Counter(
     "chatbots_database_pool_wait_seconds", "Total time that threads waited for a connection"
-)
-POOL_ERRORS = Counter(
-    "chatbots_database_pool_errors",
-    "Number of times that a thread failed to get a connection from the pool",
 )
 
 
@@ -81,9 +74,7 @@ def _watch(pool: Any) -> None:
         figures = pool.pop_stats()  # since the last call
         POOL_SIZE.set(figures["pool_max"])
         POOL_USED.set(figures["pool_size"] - figures["pool_available"])
-        POOL_WAITS.inc(figures.get("requests_queued", 0))
         POOL_SECONDS.inc(figures.get("requests_wait_ms", 0) / 1000)
-        POOL_ERRORS.inc(figures.get("requests_errors", 0))
         time.sleep(LOOK)
 
 

@@ -213,7 +213,7 @@ DATABASES: dict[str, dict[str, Any]] = {
             "timeout": 20,
             "transaction_mode": "IMMEDIATE",
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
-            "detect_types": 0,  # the backend converts values itself
+            "detect_types": 0,  # the fields convert values
             "cached_statements": 512,
         },
     }
@@ -283,7 +283,6 @@ SPECTACULAR_SETTINGS = {
     "CAMELIZE_NAMES": True,
     "PATH_CONVERTER_OVERRIDES": {"str": {"type": "string", "format": "uuid"}},
     "SCHEMA_PATH_PREFIX": r"/api/v[01]",
-    "GET_LIB_DOC_EXCLUDES": "config.api.schema.library_classes",
     "PREPROCESSING_HOOKS": ["config.api.schema.only_the_api"],
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

@@ -1,6 +1,5 @@
 """Render our own pages in the admin's layout, such as the page that shows a new secret."""
 
-import logging
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,10 +15,8 @@ from django.urls import URLPattern, path, reverse
 from django.utils.http import quote_etag
 from unfold.admin import ModelAdmin
 
-from config.api.cache_outage import CACHE_ERRORS
+from config.api.cache_outage import outage
 from config.database.ids import new_id
-
-logger = logging.getLogger(__name__)
 
 SANE_TOKEN = re.compile(r"[0-9a-f]{32}")
 REMEMBERED = 24 * 60 * 60  # seconds; after that, a form that is submitted again counts as new
@@ -101,23 +98,12 @@ def first_time(request: HttpRequest) -> Iterator[bool]:
     """
     token = request.POST.get("form_token", "")
     name = f"form-{token}"
-    first = not SANE_TOKEN.fullmatch(token) or with_cache(
-        lambda: cache.add(name, True, timeout=REMEMBERED)
+    first = not SANE_TOKEN.fullmatch(token) or (
+        outage.attempt(lambda: cache.add(name, True, timeout=REMEMBERED)) is not False
     )
     try:
         yield first
     except BaseException:
         if first:
-            with_cache(lambda: cache.delete(name))
+            outage.attempt(lambda: cache.delete(name))
         raise
-
-
-def with_cache(change: Callable[[], object]) -> bool:
-    """Change the cache and return the result as a boolean, or True if the cache is down."""
-    try:
-        return bool(change())
-    except CACHE_ERRORS as error:
-        logger.error(
-            "forms may be submitted twice: the cache is unavailable (%s)", type(error).__name__
-        )
-        return True

@@ -12,6 +12,7 @@ from rest_framework.validators import ProhibitSurrogateCharactersValidator
 from config.database.lengths import SHORT
 
 REQUIRED = "Required"
+BOUNDS = {"max_value": "Must be at most {max_value}", "min_value": "Must be at least {min_value}"}
 
 
 def expected(kind: str) -> dict[str, Any]:  # Any: DRF also accepts lazy strings
@@ -54,11 +55,7 @@ class Text(serializers.CharField):
 class Whole(serializers.IntegerField):
     """An integer; 1.0 and true are rejected."""
 
-    default_error_messages = {
-        **expected("integer"),
-        "max_value": "Must be at most {max_value}",
-        "min_value": "Must be at least {min_value}",
-    }
+    default_error_messages = expected("integer") | BOUNDS
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("min_value", 0)
@@ -84,11 +81,7 @@ class QueryWhole(Whole):
 class Number(serializers.FloatField):
     """A number; true is rejected."""
 
-    default_error_messages = {
-        **expected("number"),
-        "max_value": "Must be at most {max_value}",
-        "min_value": "Must be at least {min_value}",
-    }
+    default_error_messages = expected("number") | BOUNDS
 
     def to_internal_value(self, data: Any) -> float:
         if type(data) not in (int, float):
@@ -128,9 +121,8 @@ class Choice(serializers.ChoiceField):
     """One of the documented values."""
 
     default_error_messages = {
+        **expected("string"),
         "invalid_choice": "Expected one of the documented values",
-        "required": REQUIRED,
-        "null": "Expected string",
     }
 
     def to_internal_value(self, data: Any) -> Any:
@@ -143,9 +135,8 @@ class TextList(serializers.ListField):
     """An array. Its items are strings unless `child` is given."""
 
     default_error_messages = {
+        **expected("array"),
         "not_a_list": "Expected array",
-        "required": REQUIRED,
-        "null": "Expected array",
         "max_length": "Must have at most {max_length} items",
     }
 

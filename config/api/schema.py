@@ -11,7 +11,6 @@ from django.conf import settings
 from django.core.validators import RegexValidator
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.plumbing import get_lib_doc_excludes
 
 from config.api import fields as wire
 from config.api.errors import (
@@ -24,7 +23,7 @@ from config.api.errors import (
 )
 from config.api.naming import camel, capitalized
 from config.api.operation import OK, Declared
-from config.api.serializers import Record, Shape
+from config.api.serializers import Record
 
 Schema = dict[str, Any]
 
@@ -53,11 +52,6 @@ def with_example(schema: Schema, *names: str) -> Schema:
     """Add an example of a property to its schema, unless there is none for any of its names."""
     found = [PARTS["examples"][name] for name in names if name in PARTS["examples"]]
     return schema | {"examples": found[:1]} if found and "$ref" not in schema else schema
-
-
-def library_classes() -> list[type]:
-    """List the base classes whose docstrings are for developers, not for integrators."""
-    return [*get_lib_doc_excludes(), Shape, Record]
 
 
 def only_the_api(endpoints: list[Any]) -> list[Any]:

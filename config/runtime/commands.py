@@ -7,30 +7,16 @@ from contextlib import closing
 from typing import Any, TypeVar
 from uuid import UUID
 
-from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.core.validators import validate_email
 from django.db.models import QuerySet
 from tqdm import tqdm
 
 from config.api.strict_json import dumps
-from config.database.lengths import SHORT
 from config.runtime.context import Context, acting
 from config.runtime.logs import masked
 
 Item = TypeVar("Item")
 Records = Generator[dict[str, Any], None, None]  # Any: a record's values can have any type
-
-
-def email(text: str) -> str:
-    """Check an email address. Raises ArgumentTypeError."""
-    try:
-        validate_email(text)
-    except ValidationError:
-        raise ArgumentTypeError(f"{text!r} is not an email address") from None
-    if len(text) > SHORT:
-        raise ArgumentTypeError(f"an email address must have at most {SHORT} characters")
-    return text
 
 
 def identifier(text: str) -> UUID:

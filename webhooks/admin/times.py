@@ -1,11 +1,11 @@
 """Render the exact time of an attempt, and the time until the next one."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from config.durations import until
+from config.durations import ONE_MINUTE, in_words
 
 
 def precise_time(value: datetime) -> SafeString:
@@ -15,6 +15,14 @@ def precise_time(value: datetime) -> SafeString:
         value.isoformat(timespec="milliseconds"),
         value.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3],
     )
+
+
+def until(seconds: float) -> str:
+    """Format the number of seconds until an event: "now", "in 3 s", "in 14 min"."""
+    left = timedelta(seconds=round(seconds))
+    if left <= timedelta():
+        return "now"
+    return f"in {left.seconds} s" if left < ONE_MINUTE else f"in {in_words(left)}"
 
 
 def countdown(moment: datetime, now: datetime) -> SafeString:

@@ -1,13 +1,27 @@
 """Create an account from the command line."""
 
+from argparse import ArgumentTypeError
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
+from django.core.validators import validate_email
 
 from accounts.models import Plan
 from accounts.services.account import create_account
 from config.database.lengths import SHORT
-from config.runtime.commands import RecordCommand, email
+from config.runtime.commands import RecordCommand
+
+
+def email(text: str) -> str:
+    """Check an email address. Raises ArgumentTypeError."""
+    try:
+        validate_email(text)
+    except ValidationError:
+        raise ArgumentTypeError(f"{text!r} is not an email address") from None
+    if len(text) > SHORT:
+        raise ArgumentTypeError(f"an email address must have at most {SHORT} characters")
+    return text
 
 
 class Command(RecordCommand):
