@@ -15,13 +15,9 @@ from config.metrics import Gauge, serve, watch_pool
 from config.models import PeriodicWork
 from conversations.processes import locked, raise_file_limit
 from conversations.scheduler import PERIODIC, Scheduler
+from webhooks.engine.metrics import BUSY
 
 THREADS = Gauge("chatbots_worker_threads", "Worker threads", multiprocess_mode="livesum")
-BUSY = Gauge(
-    "chatbots_worker_busy_threads",
-    "Worker threads that are running a task",
-    multiprocess_mode="livesum",
-)
 
 logger = logging.getLogger(__name__)
 

@@ -1,5 +1,6 @@
 """The worker's tasks. They take ids and claims, return nothing, and are safe to run twice."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -10,8 +11,8 @@ from django.utils import timezone
 
 from config.runtime import periodic
 from webhooks import notifications
-from webhooks.engine import attempt, claims, schedule
-from webhooks.engine.work import Claimed
+from webhooks.engine import attempt, claims, metrics, schedule
+from webhooks.engine.work import Claimed, Work
 from webhooks.services import retention, retry_job
 
 if TYPE_CHECKING:
@@ -20,20 +21,36 @@ if TYPE_CHECKING:
 PRUNE = "prune deliveries"
 TELL_OWNERS = "mail owners of failing webhooks"
 
+# A task's first attempt runs on the task's own thread, and its other attempts run on these.
+_threads = ThreadPoolExecutor(settings.WORKER_CONCURRENCY, thread_name_prefix="attempt")
+
 
 @shared_task(bind=True)
-def deliver(self: "Task[[str, str], None]", claim: str, delivery_id: str) -> None:
-    """Make one attempt to send a delivery, if the claim still holds.
+def deliver(self: "Task[..., None]", claim: str, *delivery_ids: str) -> None:
+    """Make one attempt to send each delivery, all at the same time, if the claim still holds.
 
     Specification: Events, Delivery rules.
     """
-    claimed = Claimed(UUID(delivery_id), UUID(claim))
+    claimed = Claimed(UUID(claim), [UUID(one) for one in delivery_ids])
     if not settings.SENDING:  # the task was published before sending was turned off
-        claims.release([claimed])
+        claims.release(claimed)
         return
-    if work := schedule.confirm(claimed, worker=self.request.hostname or ""):
-        with claims.renewal.of(work.key):
-            schedule.settle(work, attempt.send(work))
+    works = schedule.confirm(claimed, worker=self.request.hostname or "")
+    others = [_threads.submit(_make_beside, work) for work in works[1:]]
+    for work in works[:1]:
+        _make(work)
+    for other in others:
+        other.result()
+
+
+def _make(work: Work) -> None:
+    with claims.renewal.of(work.key):
+        schedule.settle(work, attempt.send(work))
+
+
+def _make_beside(work: Work) -> None:
+    with metrics.BUSY.track_inprogress():  # the task itself is counted, too
+        _make(work)
 
 
 @periodic.periodic(PRUNE)

@@ -347,6 +347,21 @@ def update_columns(row: Model, names: Iterable[str]) -> None:
         raise DatabaseError(f"{type(row).__name__} {row.pk} no longer exists")
 
 
+def update_each(model: type[Model], changes: Mapping[Any, Mapping[str, Any]]) -> None:
+    """Save the same columns of several rows, given by primary key, inside a transaction.
+
+    Sends all rows to PostgreSQL in one message. Skips rows that no longer exist.
+    """
+    if not changes:
+        return
+    database, names = connections[DEFAULT_DB_ALIAS], tuple(next(iter(changes.values())))
+    sql, fields = updating(database.vendor, model, names)
+    rows = [(*columns.values(), key) for key, columns in changes.items()]
+    values = [given(fields, dict(zip(fields, row, strict=True)), database) for row in rows]
+    with database.cursor() as cursor:
+        cursor.executemany(sql, values)
+
+
 def given(parameters: Iterable[Any], values: Mapping[Any, Any], database: Any) -> list[Any]:
     """Replace each field among a statement's parameters by its value in the database's form."""
     return [

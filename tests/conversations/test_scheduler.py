@@ -129,7 +129,7 @@ def test_a_task_that_begins_while_sending_is_off_releases_its_claim(
     add_mail()
     [claimed], [mail] = claim(), mail_queue.claim(4)
     settings.SENDING = False
-    webhook_tasks.deliver(str(claimed.claim), str(claimed.delivery_id))
+    webhook_tasks.deliver(str(claimed.claim), *map(str, claimed.delivery_ids))
     account_tasks.send_mail(*mail)
     assert Delivery.objects.filter(state="PENDING", claim=None, due_at__isnull=False).exists()
     assert Mail.objects.filter(claimed_until=None, due_at__isnull=False, tries=0).exists()

@@ -25,7 +25,7 @@ from tests.factories.conversations import MessageFactory, ThreadFactory
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.servers.locks import locked
 from tests.servers.processes import wait_until
-from tests.webhooks.engine.steps import ME, claim
+from tests.webhooks.engine.steps import ME, claimed_ids
 from webhooks.engine import recovery, schedule
 from webhooks.engine.post import Outcome
 from webhooks.engine.work import Result, Target, Work
@@ -60,7 +60,7 @@ def work(endpoint: Endpoint) -> PeriodicWork:
 CLAIMS: dict[str, tuple[Callable[[Endpoint], Any], Callable[[], list[Any]]]] = {
     "deliveries": (
         lambda endpoint: DeliveryFactory(chatbot=endpoint.chatbot),
-        lambda: [one.delivery_id for one in claim()],
+        claimed_ids,
     ),
     "emails": (lambda _: made_mail(), lambda: [UUID(pk) for pk, _ in mail_queue.claim(8)]),
     "replies": (owed, lambda: [pk for pk, _ in owed_reply.claim(most=8)]),

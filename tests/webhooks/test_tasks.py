@@ -1,14 +1,18 @@
 """Celery tasks make delivery attempts and advance retry jobs."""
 
+import threading
 from itertools import pairwise
 from typing import Any, NoReturn
 
 import pytest
+from django.utils import timezone
 
 from config.runtime.logs import JsonFormatter
-from tests.factories.webhooks import SECRET, DeliveryFactory
+from tests.factories.webhooks import SECRET, DeliveryFactory, EndpointFactory
 from tests.patience import PATIENCE
 from tests.servers import certificates
+from tests.servers.behaviors import stall
+from tests.servers.processes import wait_until
 from tests.servers.receiver import Receiver
 from tests.webhooks.engine.steps import claim
 from webhooks import tasks
@@ -21,17 +25,17 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def claimed(endpoint: Endpoint, settings: Any) -> tuple[str, str]:
+def claimed(endpoint: Endpoint, settings: Any) -> tuple[str, ...]:
     """Claim a delivery, and return the arguments of the task that sends it."""
     settings.WEBHOOK_CA_BUNDLE = certificates.ca_file()
     settings.WEBHOOK_TIMEOUT = PATIENCE
     DeliveryFactory(chatbot=endpoint.chatbot)
     [one] = claim()
-    return str(one.claim), str(one.delivery_id)
+    return str(one.claim), *map(str, one.delivery_ids)
 
 
 def test_the_second_of_two_identical_tasks_sends_nothing(
-    receiver: Receiver, claimed: tuple[str, str]
+    receiver: Receiver, claimed: tuple[str, ...]
 ) -> None:
     tasks.deliver(*claimed)
     tasks.deliver(*claimed)
@@ -39,8 +43,29 @@ def test_the_second_of_two_identical_tasks_sends_nothing(
     assert Delivery.objects.get().state == "SUCCESS"
 
 
+def test_a_slow_receiver_delays_no_other_delivery_of_its_task(
+    receiver: Receiver, endpoint: Endpoint, settings: Any
+) -> None:
+    settings.WEBHOOK_CA_BUNDLE, settings.WEBHOOK_TIMEOUT = certificates.ca_file(), 3.0
+    receiver.on("/slow", stall())
+    since = timezone.now()
+    slow = EndpointFactory(url=receiver.url("/slow"), last_success_at=since)
+    Endpoint.objects.update(last_success_at=since)
+    for one in (slow, endpoint, slow, endpoint):
+        DeliveryFactory(chatbot=one.chatbot)
+    [claimed] = claim()
+    task = threading.Thread(
+        target=tasks.deliver, args=(str(claimed.claim), *map(str, claimed.delivery_ids))
+    )
+    task.start()
+    wait_until(lambda: Delivery.objects.filter(state="SUCCESS").count() == 2)
+    assert Delivery.objects.filter(state="PENDING").exclude(claim=None).count() == 2
+    task.join()
+    assert Delivery.objects.filter(chatbot=slow.chatbot, state="RETRYING").count() == 2
+
+
 def test_an_unexpected_error_that_quotes_the_request_puts_no_secret_into_the_log(
-    claimed: tuple[str, str],
+    claimed: tuple[str, ...],
     endpoint: Endpoint,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,

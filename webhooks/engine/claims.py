@@ -6,13 +6,12 @@ If a claim's task is lost, the claim expires, and the delivery is claimed again.
 """
 
 import threading
-from collections.abc import Iterable
 from uuid import UUID, uuid4
 
 from config.database import claims
 from config.database.claims import lease_end, renewal_of
 from config.database.locks import unlocked
-from webhooks.engine import queue
+from webhooks.engine import metrics, queue
 from webhooks.engine.fairness import Candidate, Rotation, Slots, Waiting
 from webhooks.engine.work import Claimed
 from webhooks.models import Delivery
@@ -22,6 +21,9 @@ WINDOW, WINDOWS = 128, 8  # number of endpoints per window; maximum number of wi
 # these limits, the number read is twice the number that could start, because some deliveries may
 # have to wait for others in their threads.
 LEAST_READ, MOST_READ = 8, 64
+# Maximum number of deliveries per task. A message takes as much CPU time as an attempt. A delivery
+# to a slow endpoint has its own task, so that no worker takes more of them than it has threads.
+TOGETHER = 16
 
 NO_CLAIM = claims.NO_CLAIM | {"claimed_by": ""}
 
@@ -41,10 +43,9 @@ def claim(slots: int) -> list[Claimed]:
     return _take(chosen) if chosen else []
 
 
-def release(claimed: Iterable[Claimed]) -> None:
-    """Release claims whose attempts will not begin."""
-    for one in claimed:
-        Delivery.objects.filter(pk=one.delivery_id, claim=one.claim).update(**NO_CLAIM)
+def release(claimed: Claimed) -> None:
+    """Release a claim whose attempts will not begin."""
+    Delivery.objects.filter(pk__in=claimed.delivery_ids, claim=claimed.claim).update(**NO_CLAIM)
 
 
 def _choose(slots: Slots) -> list[tuple[Waiting, Candidate]]:
@@ -73,8 +74,10 @@ def _take(chosen: list[tuple[Waiting, Candidate]]) -> list[Claimed]:
     free = Delivery.objects.filter(pk__in=ids, claim=None, starts_at__lte=queue.now())
     taken = set(unlocked(free).values_list("pk", flat=True))
     Delivery.objects.filter(pk__in=taken, claim=None).update(claim=token, claimed_until=lease_end())
+    metrics.CLAIMED.inc(len(taken))
+    held = [(one.slow, each.delivery_id) for one, each in chosen if each.delivery_id in taken]
+    fast = [pk for slow, pk in held if not slow]
     return [
-        Claimed(candidate.delivery_id, token, slow=one.slow)
-        for one, candidate in chosen
-        if candidate.delivery_id in taken
+        *(Claimed(token, [pk], slow=True) for slow, pk in held if slow),
+        *(Claimed(token, fast[n : n + TOGETHER]) for n in range(0, len(fast), TOGETHER)),
     ]

@@ -11,10 +11,12 @@ which come late.
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Q
 
+from config.database.prepared import update_each
 from config.outbound.failures import Reason
 from webhooks.engine.work import Result, Work
 from webhooks.models import Endpoint
@@ -46,13 +48,13 @@ def record(ended: Iterable[tuple[Work, Result]], ended_at: datetime) -> None:
     up_to_date = Q(failing_since=None, timed_out=False, attempts_limit=MOST)
     up_to_date &= Q(last_success_at__gt=ended_at - FRESH)
     rows = Endpoint.objects.filter(~up_to_date | Q(chatbot__in=failing), chatbot__in=tried)
-    for row in rows.only("chatbot", "url", *RECORD).order_by("pk").select_for_update():
+    rows = rows.only("chatbot", "url", *RECORD).order_by("pk").select_for_update()
+    records: dict[UUID, dict[str, Any]] = {}  # Any, because the columns have various types
+    for row in rows:
         if some := results.get((row.chatbot_id, row.url)):
             _note(row, some, ended_at)
-            # Not `save`: its signals would ask whether the admin's change log concerns the row.
-            Endpoint.objects.filter(pk=row.pk).update(
-                **{name: getattr(row, name) for name in RECORD}
-            )
+            records[row.pk] = {name: getattr(row, name) for name in RECORD}
+    update_each(Endpoint, records)
 
 
 def _note(row: Endpoint, results: Sequence[Result], ended_at: datetime) -> None:

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from config.metrics import Counter, Histogram
+from config.metrics import Counter, Gauge, Histogram
 from config.outbound.failures import Reason, class_of
 from webhooks.engine.work import Result, Work
 from webhooks.models.delivery import State
@@ -31,6 +31,11 @@ CLAIM_SECONDS = Histogram(
     "chatbots_claim_seconds", "Time to claim due deliveries", buckets=CLAIM_TIMES
 )
 CLAIMED = Counter("chatbots_claimed_deliveries", "Deliveries claimed")
+BUSY = Gauge(
+    "chatbots_worker_busy_threads",
+    "Worker threads that are running a task or an attempt",
+    multiprocess_mode="livesum",
+)
 
 # Create each series now, at 0: rate() would miss the first event of a series that begins at 1.
 for known in ("2xx", "3xx", "4xx", "5xx", *filter(None, Reason.values), *Refusal.values):

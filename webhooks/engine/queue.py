@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.utils import timezone
 
+from config.database.prepared import execute
 from webhooks.engine.fairness import Candidate, Running, Waiting
 from webhooks.models import Delivery
 from webhooks.models.delivery import Lane
@@ -165,10 +166,8 @@ def read_due(waiting: list[Waiting], each: int, current_time: datetime) -> None:
 
 # In the functions below, Any stands for values that a database driver accepts or returns.
 def rows(sql: str, *params: Any) -> list[Any]:
-    """Run a statement and return its rows."""
-    with connection.cursor() as cursor:
-        cursor.execute(sql, params)
-        return list(cursor.fetchall())
+    """Run a prepared statement and return its rows."""
+    return execute(connections[DEFAULT_DB_ALIAS], sql, [*params], reads=True)[0]
 
 
 def _id(value: Any) -> UUID:

@@ -31,7 +31,9 @@ from config.database.locks import (
     is_lock_timeout,
     left_if_locked,
     unlocked,
+    unlocked_keys,
 )
+from config.database.prepared import update_each
 from webhooks.engine import claims, health, metrics
 from webhooks.engine.batch import Batch
 from webhooks.engine.claims import NO_CLAIM
@@ -54,18 +56,21 @@ def held(ids: Iterable[UUID], tokens: Iterable[UUID]) -> "QuerySet[Delivery]":
     return Delivery.objects.filter(pk__in=ids, claim__in=tokens, due_at__isnull=False)
 
 
-def confirm(claimed: Claimed, *, worker: str) -> Work | None:
-    """Begin an attempt and insert its row.
+def confirm(claimed: Claimed, *, worker: str) -> list[Work]:
+    """Begin attempts: replace the deliveries' claim and insert the attempts' rows.
 
-    Returns None if the claim no longer holds, or if another session keeps the delivery locked. In
-    the latter case, the claim expires, and the delivery is claimed again later.
+    Leaves out the deliveries whose claim no longer holds, and those that another session has
+    locked. The claim of the latter expires, and they are claimed again later.
     """
     try:
-        return _confirm((claimed, worker))
+        works = _begin(claimed, worker)
     except OperationalError as error:
         if not is_lock_timeout(error):
             raise
-        return None
+        return []
+    for work in works:
+        metrics.attempt_begins(work.late)
+    return works
 
 
 def settle(work: Work, result: Result) -> bool:
@@ -94,23 +99,14 @@ def retry(delivery_ids: Iterable[UUID], *, by: str, due_at: datetime | None = No
     )
 
 
-def _confirm_all(asked: list[tuple[Claimed, str]]) -> list[Work | Exception | None]:
-    """Begin a batch of attempts: replace the deliveries' claims and insert the attempts' rows.
-
-    Each item of `asked` is a claimed delivery and the name of its worker. For each item, returns a
-    Work, or None if the claim no longer holds, if a duplicate in the same batch has begun the
-    attempt, or if another session has locked the delivery's row.
-    """
-    [worker] = {worker for _, worker in asked}  # all items come from this worker process
-    ids = [claimed.delivery_id for claimed, _ in asked]
-    tokens = {claimed.claim for claimed, _ in asked}
+def _begin(claimed: Claimed, worker: str) -> list[Work]:
     with transaction.atomic():
         started_at, token = now(), uuid4()
-        ours = list(unlocked(held(ids, tokens)).values_list("pk", flat=True))
-        Delivery.objects.filter(pk__in=ours, claim__in=tokens).update(
+        ours = unlocked_keys(held(claimed.delivery_ids, [claimed.claim]))
+        Delivery.objects.filter(pk__in=ours).update(
             claim=token, claimed_by=worker, claimed_until=lease_end()
         )
-        begun = {work.delivery_id: (work, by) for work, by in _read_begun(ours, token, started_at)}
+        begun = list(_read_begun(ours, token, started_at))
         Attempt.objects.bulk_create(
             Attempt(
                 id=work.attempt_id,
@@ -120,11 +116,9 @@ def _confirm_all(asked: list[tuple[Claimed, str]]) -> list[Work | Exception | No
                 url=work.target.url if work.target else "",
                 started_at=started_at,
             )
-            for work, by in begun.values()
+            for work, by in begun
         )
-    for work, _ in begun.values():
-        metrics.attempt_begins(work.late)
-    return [begun.pop(one, (None, ""))[0] for one in ids]
+    return [work for work, _ in begun]
 
 
 def _read_begun(ids: list[UUID], token: UUID, started_at: datetime) -> Iterator[tuple[Work, str]]:
@@ -165,13 +159,8 @@ def _settle_all(asked: list[tuple[Work, Result]]) -> list[bool | Exception]:
             for work, result in asked
             if work.key in rows
         ]
-        for work, result in ended:
-            Delivery.objects.filter(pk=work.delivery_id).update(
-                **_delivery_columns(work, result, ended_at)
-            )
-            Attempt.objects.filter(pk=work.attempt_id).update(
-                **_attempt_columns(work, result, ended_at)
-            )
+        update_each(Delivery, {w.delivery_id: _delivery_columns(w, r, ended_at) for w, r in ended})
+        update_each(Attempt, {w.attempt_id: _attempt_columns(w, r, ended_at) for w, r in ended})
         with left_if_locked("a webhook's health"), transaction.atomic():
             health.record(ended, ended_at)
     claims.freed.set()
@@ -233,5 +222,4 @@ def _attempt_columns(work: Work, result: Result, ended_at: datetime) -> dict[str
     }
 
 
-_confirm = Batch(_confirm_all, patience=0.005)
 _settle = Batch(_settle_all, patience=0.02)

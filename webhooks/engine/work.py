@@ -11,11 +11,11 @@ from webhooks.models.reason import Refusal
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A claimed delivery, which may be attempted once. `slow` is explained in `fairness`."""
+    """Deliveries that share a claim and a task. Each may be attempted once."""
 
-    delivery_id: UUID
     claim: UUID
-    slow: bool = False
+    delivery_ids: list[UUID]
+    slow: bool = False  # see `fairness`
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from django.utils import timezone
 from accounts.models import Account, ApiKey
 from chatbots.models import Appearance, Chatbot
 from config.database.ids import new_id
-from config.database.prepared import Delete, Update, insert, prepare, update_columns
+from config.database.prepared import Delete, Update, insert, prepare, update_columns, update_each
 from conversations.models import Draft, Message
 from tests.factories.accounts import AccountFactory, UserFactory
 from tests.factories.chatbots import ChatbotFactory
@@ -248,3 +248,14 @@ def test_only_the_named_columns_are_saved() -> None:
     Chatbot.objects.filter(pk=chatbot.pk).delete()
     with pytest.raises(DatabaseError, match="no longer exists"):
         update_columns(chatbot, ["name"])
+
+
+def test_different_values_are_saved_in_several_rows() -> None:
+    one, other, deleted, unchanged = ChatbotFactory.create_batch(4)
+    deleted.delete()
+    texts = {one.pk: "one", other.pk: "other", deleted.pk: "deleted"}
+    with transaction.atomic():
+        update_each(Chatbot, {pk: {"description": text} for pk, text in texts.items()})
+        update_each(Chatbot, {})
+    found = dict(Chatbot.objects.values_list("pk", "description"))
+    assert found == {one.pk: "one", other.pk: "other", unchanged.pk: unchanged.description}

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
@@ -21,19 +22,21 @@ def claim(slots: int = 32) -> list[Claimed]:
         return claims.claim(slots)
 
 
-def begin() -> list[Work | None]:
-    """Claim due deliveries, begin their attempts, and return their Work objects.
+def claimed_ids(slots: int = 32) -> list[UUID]:
+    """Claim due deliveries, and return their ids."""
+    return [pk for one in claim(slots) for pk in one.delivery_ids]
 
-    If a claim cannot be confirmed, the list contains None instead of a Work object.
-    """
-    return [schedule.confirm(one, worker=ME) for one in claim()]
+
+def begin() -> list[Work]:
+    """Claim due deliveries, begin their attempts, and return their Work objects."""
+    return [work for one in claim() for work in schedule.confirm(one, worker=ME)]
 
 
 def run() -> int:
     """Attempt all deliveries that can be claimed, and return how many there were."""
     works = begin()
     for work in works:
-        assert work and schedule.settle(work, attempt.send(work))
+        assert schedule.settle(work, attempt.send(work))
     return len(works)
 
 

@@ -1,7 +1,6 @@
 """A delivery must be claimed before it is attempted, and deliveries start in the right order."""
 
 from datetime import timedelta
-from uuid import UUID
 
 import pytest
 from django.utils import timezone
@@ -15,12 +14,14 @@ from tests.webhooks.engine.steps import (
     ME,
     begin,
     claim,
+    claimed_ids,
     expire,
     run,
     states,
     stored,
 )
 from webhooks.engine import attempt, claims, queue, recovery, schedule
+from webhooks.engine.work import Claimed
 from webhooks.models import Delivery, Endpoint
 from webhooks.models.delivery import LONG_AGO
 from webhooks.models.reason import Refusal
@@ -39,7 +40,7 @@ class TestClaims:
         self, endpoint: Endpoint
     ) -> None:
         DeliveryFactory.create_batch(12, chatbot=endpoint.chatbot)
-        assert (len(claim()), len(claim())) == (8, 0)
+        assert (len(claimed_ids()), len(claimed_ids())) == (8, 0)
 
     def test_an_attempt_whose_worker_died_is_repeated_under_its_number(
         self, delivery: Delivery
@@ -90,18 +91,25 @@ class TestClaims:
         self, endpoint: Endpoint
     ) -> None:
         DeliveryFactory.create_batch(2, chatbot=endpoint.chatbot)
-        one, other = claim()
-        schedule.confirm(one, worker=ME)
+        [claimed] = claim()
+        one, other = claimed.delivery_ids
+        schedule.confirm(Claimed(claimed.claim, [one]), worker=ME)
         recovery.release_unstarted()
-        assert stored(Delivery(pk=one.delivery_id))["claim"] is not None
-        assert stored(Delivery(pk=other.delivery_id))["claim"] is None
+        assert stored(Delivery(pk=one))["claim"] is not None
+        assert stored(Delivery(pk=other))["claim"] is None
+
+
+def test_only_deliveries_to_slow_endpoints_have_a_task_of_their_own(endpoint: Endpoint) -> None:
+    Endpoint.objects.update(last_success_at=timezone.now(), attempts_limit=20)
+    slow = EndpointFactory(timed_out=True, attempts_limit=2)
+    for one in (endpoint, slow):
+        DeliveryFactory.create_batch(20, chatbot=one.chatbot)
+    sizes = sorted((one.slow, len(one.delivery_ids)) for one in claim(64))
+    assert sizes == [(False, 4), (False, 16), (True, 1), (True, 1)]
 
 
 class TestOrder:
     """Deliveries that are read from a real database start in the right order."""
-
-    def heads(self) -> list[UUID]:
-        return [one.delivery_id for one in claim()]
 
     def test_the_deliveries_of_a_thread_start_one_after_the_other(self, endpoint: Endpoint) -> None:
         thread = new_id()
@@ -119,25 +127,25 @@ class TestOrder:
         first, second = DeliveryFactory.create_batch(2, chatbot=endpoint.chatbot, thread_id=thread)
         run()
         assert stored(first)["state"] == "RETRYING"
-        assert self.heads() == [second.pk]
+        assert claimed_ids() == [second.pk]
 
     def test_retries_start_before_first_attempts(self, endpoint: Endpoint) -> None:
         DeliveryFactory.create_batch(9, chatbot=endpoint.chatbot)
         retry = DeliveryFactory(chatbot=endpoint.chatbot, state="RETRYING", attempts_count=1)
-        assert self.heads()[0] == retry.pk
+        assert claimed_ids()[0] == retry.pk
 
     def test_the_older_event_starts_first_even_if_its_thread_is_newer(
         self, endpoint: Endpoint
     ) -> None:
         old, young = new_id(), new_id()
         made = [DeliveryFactory(chatbot=endpoint.chatbot, thread_id=one) for one in (young, old)]
-        assert self.heads() == [delivery.pk for delivery in made]
+        assert claimed_ids() == [delivery.pk for delivery in made]
 
     def test_a_first_attempt_is_due_whatever_its_writers_clock_says(
         self, endpoint: Endpoint
     ) -> None:
         DeliveryFactory(chatbot=endpoint.chatbot, due_at=timezone.now() + timedelta(hours=1))
-        assert len(self.heads()) == 1
+        assert len(claimed_ids()) == 1
 
     def test_the_next_due_time_is_that_of_the_earliest_retry(self, endpoint: Endpoint) -> None:
         assert queue.glance()[0] is None
@@ -165,10 +173,10 @@ class TestOrder:
             for state in ("PENDING", "RETRYING")
             for _ in range(1500)
         )
-        self.heads()
+        claimed_ids()
         other = EndpointFactory(last_success_at=timezone.now())
         newest = DeliveryFactory(chatbot=other.chatbot)
-        assert self.heads() == [newest.pk]
+        assert claimed_ids() == [newest.pk]
 
 
 def overdue(endpoint: Endpoint, count: int, *, state: str, seconds: float) -> list[Delivery]:
@@ -180,7 +188,7 @@ def test_a_manual_retry_waits_for_automatic_retries_and_new_deliveries(endpoint:
     replayed = overdue(endpoint, 40, state="FAILED", seconds=60)
     [retry] = overdue(endpoint, 1, state="RETRYING", seconds=1)
     event = DeliveryFactory(chatbot=endpoint.chatbot)
-    claimed = [one.delivery_id for one in claim(64)]
+    claimed = claimed_ids(64)
     assert claimed[:2] == [retry.pk, event.pk]
     assert set(claimed[2:]) <= {one.pk for one in replayed}
 
@@ -188,11 +196,11 @@ def test_a_manual_retry_waits_for_automatic_retries_and_new_deliveries(endpoint:
 def test_deliveries_that_were_interrupted_twice_run_one_at_a_time(endpoint: Endpoint) -> None:
     twice = DeliveryFactory.create_batch(3, chatbot=endpoint.chatbot, interruptions=2)
     others = DeliveryFactory.create_batch(2, chatbot=endpoint.chatbot, interruptions=1)
-    claimed = {one.delivery_id for one in claim(64)}
+    claimed = set(claimed_ids(64))
     assert claimed == {twice[0].pk, *(one.pk for one in others)}
     assert claim(64) == []
     Delivery.objects.filter(pk=twice[0].pk).update(claim=None, due_at=None)
-    assert [one.delivery_id for one in claim(64)] == [twice[1].pk]
+    assert claimed_ids(64) == [twice[1].pk]
 
 
 def test_suspects_that_must_wait_do_not_hold_up_other_deliveries(endpoint: Endpoint) -> None:
@@ -201,9 +209,9 @@ def test_suspects_that_must_wait_do_not_hold_up_other_deliveries(endpoint: Endpo
     Delivery.objects.filter(pk__in=[one.pk for one in suspects]).update(interruptions=2)
     [other] = overdue(dead, 1, state="RETRYING", seconds=1)
     DeliveryFactory(chatbot=endpoint.chatbot, interruptions=2)
-    [claimed] = claim(1)
-    Delivery.objects.filter(pk=claimed.delivery_id).update(interruptions=2)
-    assert [one.delivery_id for one in claim(64)] == [other.pk]
+    [claimed] = claimed_ids(1)
+    Delivery.objects.filter(pk=claimed).update(interruptions=2)
+    assert claimed_ids(64) == [other.pk]
 
 
 def test_a_manual_retry_keeps_the_order_of_its_thread(endpoint: Endpoint) -> None:
@@ -212,6 +220,5 @@ def test_a_manual_retry_keeps_the_order_of_its_thread(endpoint: Endpoint) -> Non
         3, chatbot=endpoint.chatbot, state="FAILED", due_at=due, thread_id=thread
     )
     for one in made:
-        [claimed] = claim(64)
-        assert claimed.delivery_id == one.pk
+        assert claimed_ids(64) == [one.pk]
         Delivery.objects.filter(pk=one.pk).update(claim=None, due_at=None)
