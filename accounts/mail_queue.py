@@ -28,7 +28,7 @@ from config.database.claims import (
 )
 from config.database.connections import release_connection
 from config.database.lengths import SHORT
-from config.database.locks import delete_unlocked, insist, unlocked
+from config.database.locks import delete_unlocked, insist, unlocked_keys
 from config.metrics import Counter
 
 DELAYS = (10.0, 60.0, 300.0, 1800.0)  # seconds before each retry
@@ -49,27 +49,8 @@ class Unsendable(Exception):
     """Raised for an email that cannot be built. Another attempt would fail in the same way."""
 
 
-class RoundRobin:
-    """Chooses the next email. Accounts take turns in the order of their ids."""
-
-    def __init__(self) -> None:
-        self.served: UUID | None = None  # the account of the last claimed email
-
-    def pick(self, due: "QuerySet[Mail]") -> Mail | None:
-        """Return the oldest due email of the next account that has one, or None."""
-        ordered = due.order_by("account_id", "due_at", "id")
-        later = ordered.filter(account_id__gt=self.served) if self.served else ordered
-        found = later.first() or (ordered.first() if self.served else None)
-        if found is None:
-            self.served = None  # so that the next poll runs only one query if no email is due
-        return found
-
-
-round_robin = RoundRobin()
-
-
 def claim(most: int) -> list[tuple[str, str]]:
-    """Claim due emails from each account in turn. At most `most` emails are in flight at a time.
+    """Claim the emails that have been due longest. At most `most` are in flight at a time.
 
     Returns each email's id and claim token. `send` replaces the token.
     """
@@ -79,19 +60,14 @@ def claim(most: int) -> list[tuple[str, str]]:
     # A lease cannot be renewed while another session has locked its row, so exclude the emails that
     # this process is still sending.
     sending = [token for _, token in list(renewal.claims)]
-    due = unlocked(waiting.filter(free, due_at__lte=timezone.now()).exclude(claim__in=sending))
-    claimed: list[tuple[str, str]] = []
+    due = waiting.filter(free, due_at__lte=timezone.now()).exclude(claim__in=sending)
+    if not due.exists():
+        return []
     with transaction.atomic():
-        mail = round_robin.pick(due)
-        if mail is None:
-            return claimed
-        room = most - waiting.filter(claim__isnull=False).exclude(has_expired()).count()
-        while mail and len(claimed) < room:
-            if due.filter(pk=mail.pk).update(claim=token, claimed_until=lease_end()):
-                claimed.append((str(mail.pk), str(token)))
-            round_robin.served = mail.account_id
-            mail = round_robin.pick(due)
-    return claimed
+        in_flight = waiting.filter(claim__isnull=False).exclude(has_expired()).count()
+        keys = unlocked_keys(due.order_by("due_at", "id")[: max(0, most - in_flight)])
+        Mail.objects.filter(pk__in=keys).update(claim=token, claimed_until=lease_end())
+    return [(str(key), str(token)) for key in keys]
 
 
 def release(mail_id: str, claim: str) -> None:

@@ -1,10 +1,8 @@
 """Define the tables to check, and the rules that deliveries and their attempts must follow.
 
 A row that breaks a rule is called a gap. A table is read in spans, which are ranges of its primary
-key, so that every transaction is short. A table may have a `screen`: a single statement that checks
-a span against all rules at once. The statements of the individual rules then run only if the screen
-finds a row. The database compares the rows. This process fetches only the bounds of the spans and
-the ids of the gaps.
+key, so that every transaction is short. The database compares the rows. This process fetches only
+the bounds of the spans and the ids of the gaps.
 
 The engine makes each change in one transaction (see `engine.schedule` and `engine.recovery`), so
 these rules hold at all times, even for deliveries that are in flight or erased. Pruning deletes a
@@ -55,15 +53,11 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A set of rules and the rows that they check, in spans of at most `size` rows.
-
-    `screen` selects all rows that break a rule, and possibly a few others.
-    """
+    """A set of rules and the rows that they check, in spans of at most `size` rows."""
 
     rows: "Callable[[], QuerySet[Any, Any]]"  # Any: rows of several tables
     size: int
     rules: tuple[Rule, ...]
-    screen: "Callable[[Span], QuerySet[Any, Any]] | None" = None
 
     def spans(self, grace: timedelta, after: UUID = FIRST) -> Iterator[Span]:
         """Yield the table's spans in order, starting after the primary key `after`."""
@@ -148,12 +142,6 @@ def _with_attempts(span: Span, gaps: Q) -> "QuerySet[Any, Any]":
     return counts.filter(gaps).values("pk")
 
 
-def _suspicious(span: Span) -> "QuerySet[Any, Any]":
-    """Find, with a single statement, all deliveries that break a rule."""
-    of_attempts = MISSING | MISNUMBERED | NOT_ACCEPTED | CONTRADICTED | NEVER_ENDED
-    return _with_attempts(span, of_attempts | MISTIMED)
-
-
 def _mistimed(span: Span) -> "QuerySet[Any, Any]":
     return Delivery.objects.filter(span.holds("pk"), MISTIMED).values("pk")
 
@@ -199,6 +187,5 @@ TABLES = (
                 _of_attempts(NEVER_ENDED),
             ),
         ),
-        screen=_suspicious,
     ),
 )

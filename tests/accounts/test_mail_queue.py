@@ -120,18 +120,6 @@ def test_an_email_that_kills_the_process_on_every_try_fails_in_the_end(
     assert not server.mails
 
 
-def test_bad_emails_of_one_account_do_not_delay_other_accounts(server: MailServer) -> None:
-    bad, good = AccountFactory(), AccountFactory()
-    for _ in range(8):
-        Mail.objects.create(account=bad, to="kim@example.com", subject="a\x0cBcc: b", body="b")
-    Mail.objects.create(account=good, to="ann@example.com", subject="s", body="b")
-    assert send_all() == 4
-    assert [mail.account for mail in Mail.objects.filter(state="SENT")] == [good]
-    assert send_all() == 4
-    assert send_all() == 1
-    assert Mail.objects.filter(account=bad, state="FAILED", tries=1).count() == 8
-
-
 def test_old_finished_emails_are_deleted(mail: Mail, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "BATCH", 2)
     old = timezone.now() - timedelta(days=31)
