@@ -64,7 +64,7 @@ def progress(items: Iterable[Item], *, total: int, unit: str) -> Iterable[Item]:
 
 
 class RecordCommand(BaseCommand):
-    """A command that calls a service and prints the records that `run` returns or yields.
+    """A command that calls a service and prints the records that `run` yields.
 
     A subclass implements `run`, and also `arguments` if the command takes arguments. Without
     `--json`, each record is printed as lines. With `--json`, the only output is one JSON object.
@@ -84,20 +84,15 @@ class RecordCommand(BaseCommand):
         """Declare the command's own arguments. The default declares none."""
 
     # Any: each command declares the options that it accepts
-    def run(self, *_: Any, **options: Any) -> Mapping[str, Any] | Records:
-        """Do the work. Returns the record to print, or yields records."""
+    def run(self, *_: Any, **options: Any) -> Records:
+        """Do the work, and yield the records to print."""
         raise NotImplementedError
 
     def handle(self, *_: str, **options: Any) -> None:
         """Run the command and print its records."""
         name = type(self).__module__.rpartition(".")[2]
-        with acting(Context(via=f"command {name}")):
-            made = self.run(**options)
-            if isinstance(made, Mapping):
-                self.show(made, as_json=options["json"])
-                return
-            with closing(made):
-                self.show_all(made, as_json=options["json"])
+        with acting(Context(via=f"command {name}")), closing(self.run(**options)) as records:
+            self.show_all(records, as_json=options["json"])
 
     def show_all(self, records: Records, *, as_json: bool) -> None:
         """Print each record as `run` yields it."""

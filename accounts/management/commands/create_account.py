@@ -10,7 +10,7 @@ from django.core.validators import validate_email
 from accounts.models import Plan
 from accounts.services.account import create_account
 from config.database.lengths import SHORT
-from config.runtime.commands import RecordCommand
+from config.runtime.commands import RecordCommand, Records
 
 
 def email(text: str) -> str:
@@ -34,7 +34,7 @@ class Command(RecordCommand):
         parser.add_argument("--owner", required=True, type=email, metavar="EMAIL")
         parser.add_argument("--plan", required=True, metavar="PLAN")
 
-    def run(self, *, name: str, owner: str, plan: str, **_: Any) -> dict[str, Any]:
+    def run(self, *, name: str, owner: str, plan: str, **_: Any) -> Records:
         """Create the account, and its owner if needed."""
         if not name.strip():
             raise CommandError("an account's name must not be blank")
@@ -48,7 +48,7 @@ class Command(RecordCommand):
             account = create_account(name=name, owner_email=owner, plan=found)
         except ValueError as error:
             raise CommandError(str(error)) from None
-        return {
+        yield {
             "accountId": account.pk,
             "accountName": account.name,
             "plan": found.name,

@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 from accounts.keys import prefix_of
 from accounts.models import ApiKey
 from accounts.services import api_key
-from config.runtime.commands import RecordCommand, find
+from config.runtime.commands import RecordCommand, Records, find
 
 
 class Command(RecordCommand):
@@ -18,7 +18,7 @@ class Command(RecordCommand):
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("prefix", metavar="PREFIX")
 
-    def run(self, *, prefix: str, **_: Any) -> dict[str, Any]:
+    def run(self, *, prefix: str, **_: Any) -> Records:
         key = find(ApiKey.objects.all(), prefix=prefix_of(prefix))
         api_key.revoke(key)
-        return {"prefix": key.prefix, "revokedAt": key.revoked_at}
+        yield {"prefix": key.prefix, "revokedAt": key.revoked_at}

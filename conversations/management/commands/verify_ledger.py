@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from config.runtime.commands import RecordCommand, progress
+from config.runtime.commands import RecordCommand, Records, progress
 from conversations import ledger
 from conversations.ledger import GRACE, Gaps
 
@@ -38,8 +38,8 @@ class Command(RecordCommand):
             " a configuration change (default: 300)",
         )
 
-    def run(self, *, grace: timedelta, **_: Any) -> dict[str, Any]:
-        """Check all tables, with a progress bar. Returns the gap counts, in total and by kind."""
+    def run(self, *, grace: timedelta, **_: Any) -> Records:
+        """Check all tables, with a progress bar. Yields the gap counts, in total and by kind."""
         self.found: dict[str, Gaps] = {}
         try:
             for _span in progress(
@@ -48,7 +48,7 @@ class Command(RecordCommand):
                 pass
         except KeyboardInterrupt:
             raise CommandError("stopped; the remaining rows were not checked") from None
-        return {
+        yield {
             "gaps": sum(gaps.count for gaps in self.found.values()),
             "kinds": {
                 name: {"count": gaps.count, "ids": gaps.ids} for name, gaps in self.found.items()

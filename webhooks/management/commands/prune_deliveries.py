@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from config.runtime.commands import RecordCommand, positive, progress
+from config.runtime.commands import RecordCommand, Records, positive, progress
 from webhooks.services.retention import BATCH, prunable, prune
 
 
@@ -24,8 +24,8 @@ class Command(RecordCommand):
             help="age in days, from 1 to 100000",
         )
 
-    def run(self, *, older_than: int, **_: Any) -> dict[str, Any]:
-        """Delete the deliveries batch by batch. Returns their number."""
+    def run(self, *, older_than: int, **_: Any) -> Records:
+        """Delete the deliveries batch by batch, and yield their number."""
         before = timezone.now() - timedelta(days=older_than)
         batches = -(-prunable(before).count() // BATCH)
         deleted = 0
@@ -34,4 +34,4 @@ class Command(RecordCommand):
                 deleted += size
         except KeyboardInterrupt:
             raise CommandError(f"stopped; {deleted} were deleted") from None
-        return {"deleted": deleted}
+        yield {"deleted": deleted}

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
 from chatbots.models import Chatbot
-from config.runtime.commands import RecordCommand, find, identifier, progress
+from config.runtime.commands import RecordCommand, Records, find, identifier, progress
 from webhooks.payloads import Event
 from webhooks.services.retry import BATCH, erased, retry_slowly, retryable
 from webhooks.services.selection import Selection
@@ -55,7 +55,7 @@ class Command(RecordCommand):
 
     def run(
         self, *, chatbot: UUID | None, since: datetime | None, event: str | None, **_: Any
-    ) -> dict[str, Any]:
+    ) -> Records:
         """Request the attempts. A worker makes them.
 
         Raises CommandError while sending is off, because the retries would all be sent at once when
@@ -79,4 +79,4 @@ class Command(RecordCommand):
             raise CommandError(
                 f"stopped; {retried} will be retried, but the remaining deliveries will not"
             ) from None
-        return {"retried": retried}
+        yield {"retried": retried}

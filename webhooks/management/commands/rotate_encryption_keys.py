@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from config.runtime.commands import RecordCommand, progress
+from config.runtime.commands import RecordCommand, Records, progress
 from webhooks.models import Endpoint
 from webhooks.services.encryption import rotate
 
@@ -16,7 +16,7 @@ class Command(RecordCommand):
         "removed."
     )
 
-    def run(self, **_: Any) -> dict[str, Any]:
+    def run(self, **_: Any) -> Records:
         """Re-encrypt every secret. Raises CommandError if any of them cannot be decrypted."""
         broken = done = 0
         try:
@@ -29,4 +29,4 @@ class Command(RecordCommand):
                 f"{broken} of {done} secrets cannot be decrypted with any of ENCRYPTION_KEYS: add "
                 "the missing key, or replace the secrets of those webhooks"
             )
-        return {"secrets": done}
+        yield {"secrets": done}
