@@ -30,9 +30,10 @@ HOST = "127.0.0.1"
 NAMES = (x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address(HOST)))
 VALID = timedelta(days=3650)
 CERTIFICATE, KEY = "ca.pem", "server.pem"
-MOST_BYTES = 2 * 1024 * 1024  # maximum size of a request's body
 QUIET_SECONDS = 60.0  # time after which an idle connection is closed
 WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
+DISCONNECTED = "UNEXPECTED_EOF_WHILE_READING"
+ADVICE = "was the caller started with WEBHOOK_CA_BUNDLE, and does the URL begin with https://?"
 Record = dict[str, Any]  # Any: a record's values can have any type
 
 
@@ -60,7 +61,7 @@ class Sink(ThreadingTCPServer):
     """The server. Raises OSError if it cannot listen.
 
     `arrived` is called with a record of each request, and `refused` with the reason why a
-    connection or a request failed. Both are called by the connection's own thread.
+    connection failed. Both are called by the connection's own thread.
     """
 
     allow_reuse_address = True
@@ -96,8 +97,8 @@ class Sink(ThreadingTCPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Explain failed handshakes. Ignore disconnects, which are expected from a failing sink."""
         error = sys.exception()
-        if isinstance(error, ssl.SSLError) and (advice := _advice(error)):
-            self.refused(advice)
+        if isinstance(error, ssl.SSLError) and error.reason not in (None, DISCONNECTED):
+            self.refused(f"a TLS handshake failed ({error.reason}): {ADVICE}")
         elif not isinstance(error, OSError):
             super().handle_error(request, client_address)
 
@@ -119,17 +120,10 @@ class _Handler(BaseHTTPRequestHandler):
     server: Sink
 
     def do_POST(self) -> None:
-        length = self.headers.get("Content-Length", "")
-        if not length.isdecimal():
-            self.refuse(HTTPStatus.LENGTH_REQUIRED, "a request without Content-Length")
-        elif len(length) > len(str(MOST_BYTES)) or int(length) > MOST_BYTES:
-            self.refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body over {MOST_BYTES} bytes")
-        else:
-            body = self.rfile.read(int(length))
-            if len(body) == int(length):  # a shorter body means that the caller disconnected
-                self.answer(body)
-
-    def answer(self, body: bytes) -> None:
+        length = int(self.headers.get("Content-Length", 0))
+        body = self.rfile.read(length)
+        if len(body) < length:  # the caller disconnected
+            return
         number = next(self.server.numbers)
         behavior = self.server.behavior.at(number)
         signature = self.headers.get(signing.SIGNATURE)  # the token is not shown: it is secret
@@ -150,11 +144,6 @@ class _Handler(BaseHTTPRequestHandler):
         if behavior.status not in WITHOUT_BODY:
             self.send_header("Content-Length", "0")
         self.end_headers()
-
-    def refuse(self, status: HTTPStatus, what: str) -> None:
-        self.server.refused(f"{what} was refused with {status.value}")
-        self.close_connection = True
-        self.send_error(status)
 
     # Any: the base class formats values of any type
     def log_message(self, *_: Any) -> None:
@@ -205,16 +194,3 @@ def _event(body: bytes) -> str | None:
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
     return event if isinstance(event, str) else None
-
-
-def _advice(error: ssl.SSLError) -> str:
-    """Explain what a caller did wrong. Returns "" if the caller disconnected."""
-    match error.reason:
-        case "TLSV1_ALERT_UNKNOWN_CA" | "SSLV3_ALERT_BAD_CERTIFICATE":
-            return "a caller does not trust the certificate: was it started with WEBHOOK_CA_BUNDLE?"
-        case "HTTP_REQUEST":
-            return "a caller used plain HTTP: the URL must begin with https://"
-        case "UNEXPECTED_EOF_WHILE_READING" | None:
-            return ""
-        case reason:
-            return f"a caller's TLS handshake failed: {reason.replace('_', ' ').lower()}"

@@ -7,8 +7,6 @@ and prompts in it.
 
 import math
 import re
-import time
-from email.utils import parsedate_to_datetime
 from enum import Enum, auto
 from typing import Any
 
@@ -71,18 +69,11 @@ def refusal(status: int, body: bytes, retry_after: str | None = None) -> ModelFa
 
 
 def seconds(retry_after: str | None) -> float | None:
-    """Convert a Retry-After header, which is a number or a date, to seconds from now.
-
-    Returns None if the header is missing or malformed.
-    """
-    text = (retry_after or "")[:40]
+    """Parse a Retry-After header in seconds. Returns None if it is missing or not a number."""
     try:
-        wait = float(text)
+        wait = float((retry_after or "")[:40])
     except ValueError:
-        try:
-            wait = parsedate_to_datetime(text).timestamp() - time.time()
-        except (ValueError, OverflowError):
-            return None
+        return None
     return max(wait, 0.0) if math.isfinite(wait) else None
 
 

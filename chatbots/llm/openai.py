@@ -139,10 +139,8 @@ def _post(model: Model, body: bytes) -> tuple[int, bytes]:
 
 
 def _body(response: requests.Response, most: int) -> bytes:
-    encoding = response.headers.get("Content-Encoding", "").strip().lower()
-    packed = b"".join(pieces(response, most=most + 1))
-    body = parsing.unpacked(packed, encoding)
-    if max(len(packed), len(body)) > most:
+    body = b"".join(pieces(response, most=most + 1))
+    if len(body) > most:
         raise ReplyFailed(f"response larger than {most // 1024:,} KiB")
     return body
 

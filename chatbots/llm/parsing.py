@@ -1,7 +1,6 @@
 """Extract the text of a chat completion from a model's response."""
 
 import re
-import zlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +9,8 @@ import orjson
 from chatbots.llm import faults
 from chatbots.llm.exchange import ReplyFailed
 
-BYTES = 1024 * 1024  # maximum size of a response in bytes, before and after decompression
+BYTES = 1024 * 1024  # maximum size of a response; no compression is requested
 BOM = b"\xef\xbb\xbf"
-PACKED = ("gzip", "x-gzip", "deflate")
 MOST_TOKENS = 2_147_483_647  # the largest value of a PositiveIntegerField
 NOT_UNDERSTOOD = "invalid response"
 STREAMED = "the model streamed its response without being asked to"
@@ -21,21 +19,6 @@ STREAMED = "the model streamed its response without being asked to"
 # the end of the text.
 THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 THOUGHT_ENDS = "</think>"
-
-
-def unpacked(body: bytes, encoding: str) -> bytes:
-    """Decompress a body if it is encoded. Raises ReplyFailed.
-
-    Stops after BYTES + 1 decompressed bytes, so the caller can still tell that a body is too large.
-    """
-    if encoding in ("", "identity"):
-        return body
-    if encoding not in PACKED:
-        raise ReplyFailed(f"{NOT_UNDERSTOOD}: unknown content encoding")
-    try:
-        return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(body, BYTES + 1)
-    except zlib.error:
-        raise ReplyFailed(f"{NOT_UNDERSTOOD}: broken compression") from None
 
 
 @dataclass(frozen=True, slots=True)

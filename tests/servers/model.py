@@ -74,10 +74,6 @@ def failing(status: int, error: dict[str, Any], *headers: str) -> Behavior:
     return answer(status, orjson.dumps({"error": error}), *headers)
 
 
-def encoded(encoding: str, body: bytes) -> Behavior:
-    return answer(200, body, f"Content-Encoding: {encoding}")
-
-
 def dripping(content: str, *, gap: float = 0.05) -> Behavior:
     """Return a behavior that sends a valid reply byte by byte."""
     body = completion(content)

@@ -15,7 +15,6 @@ from tests.servers.model import (
     ModelServer,
     completion,
     dripping,
-    encoded,
     failing,
     replying,
     saying,
@@ -92,15 +91,10 @@ INVALID = [
 BAD = [
     *((saying(content), "empty reply") for content in ("", " \n\0", None)),
     *((say.answer(200, body), "invalid response") for body in INVALID),
-    *((answer, "invalid response") for answer in (say.answer(204), say.bomb(0))),
+    *((answer, "invalid response") for answer in (say.answer(204), say.bomb())),
     (say.hang_up(f"{KEY}\r\n".encode()), "invalid response"),  # not HTTP
     (say.answer(200, completion("a" * 2**20)), "response larger than"),
-    *(
-        (endless, "response larger than 1,024 KiB")
-        for endless in (say.endless_body(), say.bomb(64))
-    ),
-    (encoded("gzip", b"no gzip"), "broken compression"),
-    (encoded("br", b"?"), "unknown content encoding"),
+    (say.endless_body(), "response larger than 1,024 KiB"),
     (say.answer(401, KEY.encode()), "endpoint answered 401"),
     (say.redirect("/v1/elsewhere", 307), "endpoint answered 307"),
     (say.answer(200, b"data: {}\n\n"), "the model streamed its response"),

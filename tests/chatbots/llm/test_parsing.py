@@ -1,6 +1,4 @@
-import gzip
 import time
-import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +8,7 @@ from chatbots.llm.exchange import Model, ReplyFailed, Turn
 from chatbots.llm.fallback import ask
 from chatbots.llm.parsing import without_thoughts
 from tests.servers.behaviors import Behavior, answer
-from tests.servers.model import ModelServer, completion, encoded, saying
+from tests.servers.model import ModelServer, completion, saying
 
 
 @pytest.fixture
@@ -32,8 +30,6 @@ def text(content: str) -> dict[str, str]:
         pytest.param(saying("long " * 50_000), ("long " * 50_000).strip(), id="long text"),
         pytest.param(saying([text("y"), text("es")]), "yes", id="text parts"),
         pytest.param(saying([{"type": "thinking"}, text("yes")]), "yes", id="thinking part"),
-        pytest.param(encoded("gzip", gzip.compress(completion("small"))), "small", id="gzip"),
-        pytest.param(encoded("deflate", zlib.compress(completion("small"))), "small", id="deflate"),
         pytest.param(answer(200, b"\xef\xbb\xbf" + completion("yes")), "yes", id="byte order mark"),
         pytest.param(answer(201, completion("yes")), "yes", id="status 201"),
         pytest.param(saying("<think>\nHm.\n</think>\n\nyes"), "yes", id="thought in tags"),
