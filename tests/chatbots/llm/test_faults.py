@@ -89,7 +89,5 @@ def test_the_remedy_follows_from_the_status_and_the_error(
         (None, None),
     ],
 )
-def test_retry_after_is_a_number_of_seconds(
-    header: str | None, wait: float | None
-) -> None:
+def test_retry_after_is_a_number_of_seconds(header: str | None, wait: float | None) -> None:
     assert seconds(header) == wait

@@ -1,7 +1,0 @@
-"""The chatbots app: chatbots, their settings and their language models."""
-
-from django.apps import AppConfig
-
-
-class ChatbotsConfig(AppConfig):
-    name = "chatbots"
