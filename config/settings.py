@@ -265,7 +265,7 @@ DEFAULT_FROM_EMAIL = MAIL.get("DEFAULT_FROM_EMAIL") or "chatbots@localhost"
 LOGGING = logs.LOGGING
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["accounts.authentication.BearerAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],
     # Used only for the OpenAPI document, because `config.api` reads and writes the bodies.
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],

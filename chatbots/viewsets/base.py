@@ -8,7 +8,7 @@ from django.db.models import Count, Value
 from django.http import HttpRequest
 
 from accounts.access import Opened, open_account
-from accounts.authentication import BearerAuthentication
+from accounts.authentication import authenticate
 from accounts.caller import Caller
 from accounts.permissions import Action
 from accounts.viewsets.api import ApiViewSet
@@ -66,11 +66,11 @@ class CallerViewSet(ApiViewSet):
 
     def authenticate(self, request: HttpRequest, **names: str) -> None:
         """Set `caller` and `found`, using a single SQL statement. Raises InvalidKey."""
-        authentication, chatbot_id = BearerAuthentication(), names.get("chatbot_id", "")
+        chatbot_id = names.get("chatbot_id", "")
         if Identifier.FORM.fullmatch(chatbot_id):
-            known = authentication.authenticate(request, KEY_AND_CHATBOT, chatbot=UUID(chatbot_id))
+            known = authenticate(request, KEY_AND_CHATBOT, chatbot=UUID(chatbot_id))
         else:  # a malformed id is treated as unknown
-            known = authentication.authenticate(request)
+            known = authenticate(request)
         self.caller, self.found = known
 
     def open_chatbot(self, *, account_id: str | None = None) -> OpenChatbot:

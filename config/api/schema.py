@@ -9,7 +9,6 @@ from typing import Any
 import yaml
 from django.conf import settings
 from django.core.validators import RegexValidator
-from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 
 from config.api import fields as wire
@@ -30,6 +29,7 @@ Schema = dict[str, Any]
 # The parts of the document that no class defines
 PARTS: Schema = yaml.safe_load(Path(__file__).with_name("openapi.yaml").read_text())
 JSON = "application/json"
+SHARED = ("responses", "headers", "parameters", "securitySchemes")
 VERBS = {"retrieve": "get", "destroy": "delete"}
 # Errors that many operations can return: the name of the response, and an example
 ERRORS: dict[int, tuple[str, ApiError]] = {
@@ -71,7 +71,7 @@ def name_inputs(result: Schema, **_: Any) -> Schema:
 
 
 def add_shared_parts(result: Schema, **_: Any) -> Schema:
-    """Add the parts of `openapi.yaml`, errors, and the request's id.
+    """Add the parts of `openapi.yaml`, errors, the request's id and the API key.
 
     All views have been imported by now, and with them all error classes.
     """
@@ -86,11 +86,12 @@ def add_shared_parts(result: Schema, **_: Any) -> Schema:
             for header, value in error.headers().items()
         }
         response["content"][JSON]["example"] = error.body()
-    components |= {part: shared[part] for part in ("responses", "headers", "parameters")}
+    components |= {part: shared[part] for part in SHARED}
     for path in result["paths"].values():
         for operation in path.values():
             parameters = operation.setdefault("parameters", [])
             parameters.append({"$ref": "#/components/parameters/RequestId"})
+            operation["security"] = [{"apiKey": []}]
     result["info"]["description"] = PARTS["description"]
     server = {"url": settings.PUBLIC_URL, "description": "The public address of this service."}
     return result | {
@@ -98,21 +99,6 @@ def add_shared_parts(result: Schema, **_: Any) -> Schema:
         "servers": [server],
         "tags": PARTS["tags"],
     }
-
-
-class BearerScheme(OpenApiAuthenticationExtension):
-    """Documents the API key. Specification: Authentication, 1."""
-
-    target_class = "accounts.authentication.BearerAuthentication"
-    name = "apiKey"
-
-    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
-        """Return the OpenAPI security scheme."""
-        return {
-            "type": "http",
-            "scheme": "bearer",
-            "description": "An API key issued by this service.",
-        }
 
 
 class OperationSchema(AutoSchema):
