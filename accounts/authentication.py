@@ -12,7 +12,7 @@ from accounts import keys
 from accounts.caller import Caller
 from accounts.models import ApiKey
 from config.api.errors import InvalidKey
-from config.database.locks import update_unlocked
+from config.database.locks import update_at_once
 from config.database.prepared import Prepared, prepare
 from config.runtime.context import current
 
@@ -48,5 +48,5 @@ def authenticate(
     known = current.get()._replace(key=prefix, account=bound, person=person)
     current.set(known._replace(via=f"API key {prefix}"))
     if last_used_at is None or now - last_used_at >= ApiKey.USED_EVERY:
-        update_unlocked(ApiKey.objects.filter(pk=key), last_used_at=now)
+        update_at_once(ApiKey.objects.filter(pk=key), last_used_at=now)
     return Caller(person, account), further

@@ -1,6 +1,6 @@
 """The models that the audit trail covers, and the columns that it leaves out.
 
-The settings pass them to django-auditlog.
+`config.database.trail` registers the models with django-auditlog.
 """
 
 # A test fails if a model in `accounts` or `chatbots` is neither listed here nor exempted by name in
@@ -39,12 +39,3 @@ LEFT_OUT = frozenset(
         *("attempts_limit", "owner_told_at"),
     }
 )
-# As django-auditlog expects them in the settings. A person's groups decide what they may open.
-MODELS = [
-    {
-        "model": label,
-        "exclude_fields": sorted(LEFT_OUT),
-        "m2m_fields": {"groups"} if label == "accounts.User" else set(),
-    }
-    for label in AUDITED
-]

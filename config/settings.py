@@ -14,7 +14,6 @@ from cryptography.fernet import Fernet
 from django.core.management.utils import get_random_secret_key
 from marshmallow.validate import Length, Range
 
-from config import audited
 from config.admin import theme
 from config.database.lengths import SHORT
 from config.database.postgresql import settings as postgresql
@@ -115,7 +114,6 @@ ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
 AUTH_USER_MODEL = "accounts.User"
 AUDITLOG_LOGENTRY_MODEL = "accounts.Change"
-AUDITLOG_INCLUDE_TRACKING_MODELS = audited.MODELS
 MIGRATION_MODULES = {"auditlog": None}  # its migrations would create a table that we do not use
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 APPEND_SLASH = False

@@ -2,6 +2,7 @@
 
     limit_waits       limits how long a process's connections wait for a lock
     unlocked          lets claims and deletions skip locked rows
+    update_at_once    updates only those rows that can be locked without waiting
     left_if_locked    postpones work on an item whose row stays locked
     insist            retries a write, on a new connection, for a while
 
@@ -81,6 +82,23 @@ def update_unlocked(rows: "QuerySet[Any]", **values: Any) -> int:
     with transaction.atomic():
         same: QuerySet[Any] = rows.model._base_manager.filter(pk__in=unlocked_keys(rows))
         return same.update(**values)
+
+
+def update_at_once(rows: "QuerySet[Any]", **values: Any) -> int:
+    """Update the rows that no other writer has locked, without waiting. Returns their number."""
+    if connection.vendor == "postgresql":
+        return update_unlocked(rows, **values)
+    usual = connection.settings_dict["OPTIONS"]["timeout"]
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA busy_timeout = 0")
+        try:
+            return rows.update(**values)
+        except OperationalError as error:
+            if not is_lock_timeout(error):
+                raise
+            return 0
+        finally:
+            cursor.execute(f"PRAGMA busy_timeout = {usual * 1000:.0f}")
 
 
 def delete_unlocked(rows: "QuerySet[Any]") -> Iterator[int]:

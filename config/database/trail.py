@@ -15,6 +15,20 @@ from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.utils import timezone
 
+from config.audited import LEFT_OUT
+
+
+def audit(models: Iterable[type[Model]]) -> None:
+    """Register models for the audit trail, with all their columns except those in LEFT_OUT.
+
+    Without a list of columns, django-auditlog would also read and record the rows that refer to a
+    row.
+    """
+    for model in models:
+        names = {field.name for field in model._meta.concrete_fields} - LEFT_OUT
+        groups = {"groups"} & {field.name for field in model._meta.many_to_many}
+        auditlog.register(model, include_fields=sorted(names), m2m_fields=groups)
+
 
 def is_audited(model: type[Model]) -> bool:
     """Return whether changes to a model's rows are recorded."""
