@@ -14,8 +14,10 @@ from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
 
 from django.conf import settings
+from django.core.management import call_command
 
 from config.runtime.state import make_private
+from config.runtime.static_files import is_collected
 from config.runtime.stopping import grace
 
 KILL_TIMEOUT_MOST = 1800  # the longest kill timeout that granian accepts, in seconds
@@ -25,6 +27,7 @@ CONNECTIONS = 8192
 # Seconds from the start of a new web process on SIGHUP until the old one is stopped. Must be longer
 # than a start, or there would be a moment without a process that listens.
 REPLACED_AFTER = 5
+UNUSED = ["rest_framework", "swagger-ui-dist"]  # static files for pages that we do not have
 
 logger = logging.getLogger(__name__)
 
@@ -126,6 +129,23 @@ def share_metrics() -> None:
         logger.warning("each process shows only its own metrics: %s: %s", folder, error.strerror)
     else:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
+
+
+def collect_static_files() -> None:
+    """Collect this version's static files, and delete those of other versions.
+
+    If collecting fails, the service serves the original files, uncompressed.
+    """
+    folder = Path(settings.STATIC_ROOT)
+    if is_collected(folder):
+        return
+    try:
+        call_command("collectstatic", interactive=False, verbosity=0, ignore_patterns=UNUSED)
+        for other in folder.parent.iterdir():
+            if other != folder:
+                shutil.rmtree(other)
+    except OSError as error:
+        logger.warning("static files are served uncompressed: %s", error)
 
 
 def check_port() -> None:

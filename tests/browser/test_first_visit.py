@@ -7,7 +7,7 @@ from django.test import override_settings
 from playwright.sync_api import Browser, Request, Response
 
 from accounts.models import User
-from config.runtime import static_files
+from conversations import processes
 from tests.browser.conftest import PATIENCE
 from tests.factories.staff import signed_in
 from tests.servers.processes import Web
@@ -20,7 +20,7 @@ LIMIT = 500_000  # bytes that a first visit may load
 def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("static") / "current"
     with override_settings(STATIC_ROOT=folder):
-        static_files.collect()
+        processes.collect_static_files()
     return folder
 
 

@@ -17,7 +17,6 @@ from accounts.models import Account, ApiKey, User
 from accounts.services import api_key
 from chatbots.services.llm_model import keep_environment_model
 from config.database import upgrades
-from config.runtime import static_files
 from config.runtime.stopping import grace
 from conversations import demo, processes
 from conversations.processes import CannotStart
@@ -125,7 +124,7 @@ class Command(BaseCommand):
         processes.share_metrics()
         self.check_version()
         call_command("migrate", verbosity=0, interactive=False)
-        static_files.collect()
+        processes.collect_static_files()
         self.announce("all")
         first = not User.objects.exists()
         keep_environment_model()

@@ -10,6 +10,7 @@ from django.contrib.staticfiles import finders
 from django.templatetags.static import static
 
 from config.runtime import static_files
+from conversations import processes
 from tests.house.source import ROOT
 
 
@@ -23,7 +24,7 @@ def test_files_are_collected_once_with_hashed_names_and_compressed(folder: Path)
     assert static("pages/admin.css") == "/static/pages/admin.css"
     old = folder.parent / "previous"
     old.mkdir(parents=True)
-    static_files.collect()
+    processes.collect_static_files()
     name = static("pages/admin.css").removeprefix("/static/")
     assert name.startswith("pages/admin.")
     assert name != "pages/admin.css"
@@ -32,7 +33,7 @@ def test_files_are_collected_once_with_hashed_names_and_compressed(folder: Path)
     assert not old.exists()
     assert not (folder / "rest_framework").exists()
     (folder / name).unlink()
-    static_files.collect()
+    processes.collect_static_files()
     assert not (folder / name).exists()  # the second call collects nothing
 
 
@@ -47,7 +48,7 @@ def test_a_folder_that_cannot_be_filled_leaves_the_files_uncompressed(
 ) -> None:
     folder.mkdir(parents=True)
     (folder / "admin").write_text("not a folder")
-    static_files.collect()
+    processes.collect_static_files()
     assert "static files are served uncompressed" in caplog.text
     assert static("pages/admin.css") == "/static/pages/admin.css"
 
