@@ -66,9 +66,9 @@ def read(stream: "InputStream", declared: int, bound: int) -> tuple[bytes, int, 
 def received(environ: "WSGIEnvironment") -> Iterator[list[tuple[str, str]]]:
     """Replace a request's input stream by its whole body, and hold that while the request runs.
 
-    If the body is refused, the input is empty and REFUSAL holds the error, for the middleware to
-    report. Yields the headers to add to the response: if part of the body is unread, the connection
-    must be closed.
+    If the body is refused, the input is empty and REFUSAL holds the error, which InputMiddleware
+    reports. Yields the headers to add to the response: if part of the body is unread, the
+    connection must be closed.
     """
     declared = int(environ.get("CONTENT_LENGTH") or 0)
     if not declared and "HTTP_TRANSFER_ENCODING" not in environ:

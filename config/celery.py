@@ -36,7 +36,7 @@ app.conf.update(
     broker_channel_error_retry=True,  # such errors occur if Redis has become a replica
     timezone="UTC",
 )
-app.autodiscover_tasks(["webhooks", "accounts", "conversations"])
+app.autodiscover_tasks(["accounts", "chatbots", "webhooks", "conversations"])
 app.steps["worker"].add("conversations.worker:SchedulerStep")
 
 

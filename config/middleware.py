@@ -137,7 +137,8 @@ def log_access(request: HttpRequest, response: HttpResponseBase, ms: int) -> Non
 class RequestMiddleware:
     """Assign the request's id, trust only known proxies, and limit the API calls of each address.
 
-    Specification: Limits, per IP. The limit is checked before anything else.
+    Specification: Limits, per IP. The limit is checked before anything else, as soon
+    as the body has arrived.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:

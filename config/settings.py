@@ -107,7 +107,8 @@ REPLIES_IN_FLIGHT_OF_ACCOUNT = max(1, REPLIES_IN_FLIGHT // 2)
 # them in the environment variable that prometheus_client reads.
 METRICS_DIR = Path(shared) if (shared := os.environ.get("PROMETHEUS_MULTIPROC_DIR")) else None
 METRICS_FRESH = 5.0  # seconds until the metrics page reads the database again; shorter in tests
-BODY_TIMEOUT = 30.0  # time limit in seconds for receiving a request's body; shorter in tests
+# Time limit in seconds for receiving a request's body, checked after every 16 KiB; shorter in tests
+BODY_TIMEOUT = 30.0
 
 # Django
 ROOT_URLCONF = "config.urls"

@@ -53,7 +53,7 @@ def application(environ: "WSGIEnvironment", start: "StartResponse") -> Iterable[
             try:
                 place.enter_context(gate_for(environ["REQUEST_METHOD"]).inside())
             except Unavailable as refusal:
-                environ[REFUSAL] = refusal  # the middleware reports it before any view runs
+                environ[REFUSAL] = refusal  # InputMiddleware reports it before any view runs
             if not added:
                 return respond(environ, start)
             return respond(environ, lambda status, given: start(status, [*given, *added]))

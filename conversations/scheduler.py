@@ -36,7 +36,7 @@ from webhooks.services import retry_job
 LOCK = 0x77656268  # key of the advisory lock
 # Seconds to wait after a claim that found deliveries, because it is cheaper to claim more at once
 GATHER = 0.05
-BUSY_PAUSE, IDLE_PAUSE, BUSY_FOR = 0.02, 0.05, 10.0
+BUSY_PAUSE, IDLE_PAUSE, BUSY_FOR = 0.02, 0.03, 10.0
 # Seconds to wait after a claim that found nothing, unless a delivery arrives or an attempt ends
 FULL_PAUSE = 0.05
 ERROR_PAUSE = 1.0  # seconds to wait after an error of the database or the broker

@@ -32,7 +32,7 @@ from django.db.models.sql import DeleteQuery, UpdateQuery
 
 RowT = TypeVar("RowT", bound=Model)
 # In this file, Any stands for a database connection, a compiler, a model's field or a value.
-SHAPES = 64  # maximum number of compiled shapes per statement; other shapes run as usual
+SHAPES = 64  # maximum number of shapes that a statement keeps; others are compiled at each call
 NO_MARK = type(None), bool  # values of these types are passed to the function itself
 CONSTANTS = str, int, float, timedelta, type(None)
 # Matches a time, a date or a uuid as SQLite stores it.
@@ -105,10 +105,9 @@ class Prepared:
         key = (database.vendor, shape, *values, *kinds)
         statement = self.statements.get(key)
         if statement is None:
-            if len(self.statements) >= SHAPES:
-                rows = list(self.build(*shape, **values))
-                return rows, len(rows)
-            statement = self.statements[key] = compiled(self.build, shape, values, database)
+            statement = compiled(self.build, shape, values, database)
+            if len(self.statements) < SHAPES:
+                self.statements[key] = statement
         if not statement.writes:
             return statement.run(values, database)
         with transaction.atomic(savepoint=False):

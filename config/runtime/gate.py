@@ -2,7 +2,8 @@
 
 The interpreter runs one thread at a time, so more threads would only compete for it and for the
 connection pool: with 250 replies in flight, reads got a 503. A request leaves the gate while it
-waits for a model or any other network peer, and a streamed response leaves it between its pieces.
+waits for a model or any network peer except the database and Redis, and a streamed response leaves
+it between its pieces.
 
 Reads and writes have gates of their own, so that no read waits for the disk or for a lock that a
 write waits for. No request waits long: while the database is silent, the requests that wait for it

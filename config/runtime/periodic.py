@@ -32,8 +32,8 @@ def periodic(name: str) -> "Callable[[Callable[[], datetime]], Task[[str], None]
     """Turn a function into the Celery task that does the periodic work called `name`.
 
     The task takes a claim, and does nothing if the claim is no longer valid. The function returns
-    when the work is due again. If the function raises an error, the work is due again after
-    AFTER_ERROR.
+    when the work is due again, at most a day ahead. If the function raises an error, the work is
+    due again after AFTER_ERROR.
     """
 
     def decorate(work: Callable[[], datetime]) -> "Task[[str], None]":

@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from accounts.models import Account, ApiKey
 from chatbots.models import Appearance, Chatbot
+from config.database import prepared
 from config.database.ids import new_id
 from config.database.prepared import Delete, Update, insert, prepare, update_columns, update_each
 from conversations.models import Draft, Message
@@ -178,6 +179,14 @@ def test_an_update_changes_rows_and_reads_them() -> None:
     chatbot = ChatbotFactory(description="text")
     for person in (chatbot.account.owner_id, None):
         assert compute.rows(pk=chatbot.pk, owner=person) == [("text", person)]
+
+
+def test_a_shape_that_is_not_kept_runs_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prepared, "SHAPES", 0)
+    account = AccountFactory()
+    assert prepare(renamed).run(account=account.pk, name="New") == 1
+    account.refresh_from_db()
+    assert account.name == "New"
 
 
 def test_a_delete_deletes_the_selected_rows() -> None:
