@@ -26,8 +26,8 @@ from config import metrics
 from config.api.errors import REFUSAL, Unavailable
 from config.bodies import received
 from config.content_type import plain_type
-from config.database.connections import release_connection
-from config.database.locks import WEB_LOCK_TIMEOUT, limit_waits
+from config.database.connections import configure_sessions, release_connection
+from config.database.locks import WEB_LOCK_TIMEOUT
 from config.middleware import HostMiddleware
 from config.runtime.gate import gate_for, reads
 from config.runtime.stopping import end_without_parent
@@ -93,7 +93,7 @@ def pieces(response: HttpResponseBase) -> Iterator[bytes]:
 # Connections have no time limit, and are closed or given back at the end of each request.
 request_started.disconnect(reset_queries)
 request_started.disconnect(close_old_connections)
-limit_waits(WEB_LOCK_TIMEOUT)
+configure_sessions(lock_timeout=WEB_LOCK_TIMEOUT)
 metrics.watch_pool()
 metrics.WEB_THREADS.set(settings.WEB_THREADS)
 resolve("/")  # imports all views and the admin now, not during the first request

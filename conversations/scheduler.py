@@ -36,7 +36,7 @@ from webhooks.services import retry_job
 LOCK = 0x77656268  # key of the advisory lock
 # Seconds to wait after a claim that found deliveries, because it is cheaper to claim more at once
 GATHER = 0.05
-BUSY_PAUSE, IDLE_PAUSE, BUSY_FOR = 0.02, 0.03, 10.0
+PAUSE = 0.03  # seconds between looks for due deliveries
 # Seconds to wait after a claim that found nothing, unless a delivery arrives or an attempt ends
 FULL_PAUSE = 0.05
 ERROR_PAUSE = 1.0  # seconds to wait after an error of the database or the broker
@@ -93,7 +93,7 @@ class Scheduler(threading.Thread):
         self.total = self.reserved = 0  # threads of all workers; those that deliveries leave free
         self.replying = 0  # threads that are generating owed replies
         self.stopping = threading.Event()
-        self.busy_until = self.full_until = 0.0
+        self.full_until = 0.0
         self.is_full = False  # whether due deliveries wait for attempts to end
         self.full_with: UUID | None = None  # the newest delivery when a claim last found nothing
         self.swept_from = 0.0  # by then, live processes have renewed their leases after an outage
@@ -138,23 +138,21 @@ class Scheduler(threading.Thread):
                 self.due[chore] = now + period
                 self.act(chore)
         if not settings.SENDING:
-            return IDLE_PAUSE
-        pause = BUSY_PAUSE if now < self.busy_until else IDLE_PAUSE
+            return PAUSE
         due, newest = queue.glance()
         self.is_full = False
         if due is None:
-            return pause
+            return PAUSE
         if due > LONG_AGO and (wait := (due - queue.now()).total_seconds()) > 0:
-            return min(wait, pause)
+            return min(wait, PAUSE)
         if newest != self.full_with or now >= self.full_until:
             with metrics.CLAIM_SECONDS.time():
                 found = self.act(self.find_deliveries)
             if found:
-                self.busy_until = now + BUSY_FOR
                 return GATHER
             self.full_with, self.full_until = newest, now + FULL_PAUSE
         self.is_full = True
-        return pause
+        return PAUSE
 
     def act(self, find: Callable[[], list[Message]]) -> int:
         """Find work if no other scheduler is at it, and publish it after the commit."""

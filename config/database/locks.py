@@ -1,6 +1,5 @@
 """Handle rows that another PostgreSQL session has locked. Only work that needs such a row waits.
 
-    limit_waits       limits how long a process's connections wait for a lock
     unlocked          lets claims and deletions skip locked rows
     update_at_once    updates only those rows that can be locked without waiting
     left_if_locked    postpones work on an item whose row stays locked
@@ -22,7 +21,6 @@ from django.db.models import QuerySet
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 
 from config.database.availability import discard_dead_connections, unavailable
-from config.database.connections import configure_sessions
 from config.stop_signal import worker_is_stopping
 
 WORKER_LOCK_TIMEOUT = "300ms"
@@ -41,14 +39,6 @@ Rows = TypeVar("Rows", bound="QuerySet[Any, Any]")
 Answer = TypeVar("Answer")
 
 logger = logging.getLogger(__name__)
-
-
-def limit_waits(timeout: str) -> None:
-    """Limit how long all later connections of this process wait for a lock.
-
-    `timeout` is in PostgreSQL's notation, such as "300ms".
-    """
-    configure_sessions(lock_timeout=timeout)
 
 
 def is_lock_timeout(error: BaseException) -> bool:

@@ -8,7 +8,8 @@ import psycopg
 from django.db import connection
 from django.db.models import QuerySet
 
-from config.database import locks
+from config.database.connections import configure_sessions
+from config.database.locks import WORKER_LOCK_TIMEOUT
 
 
 @contextmanager
@@ -25,11 +26,11 @@ def locked(*several: "QuerySet[Any]") -> Iterator[None]:
 
 
 @contextmanager
-def limited_waits(timeout: str = locks.WORKER_LOCK_TIMEOUT) -> Iterator[None]:
+def limited_waits(timeout: str = WORKER_LOCK_TIMEOUT) -> Iterator[None]:
     """Limit how long this process waits for locks. The default is a worker's limit."""
     database: Any = connection  # Any: the type stubs lack `close_pool`
     before = dict(database.settings_dict["OPTIONS"])
-    locks.limit_waits(timeout)
+    configure_sessions(lock_timeout=timeout)
     try:
         yield
     finally:
