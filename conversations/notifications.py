@@ -11,8 +11,7 @@ from conversations.models import Lead, Thread
 
 def staff_of(thread: Thread) -> list[str]:
     """List the email addresses of the staff who may use a thread's chatbot."""
-    people = Chatbot.objects.filter(pk=thread.chatbot_id).users()
-    staff = people.filter(is_staff=True, is_active=True).order_by("email")
+    staff = Chatbot.objects.filter(pk=thread.chatbot_id).agents().order_by("email")
     return list(staff.values_list("email", flat=True))
 
 

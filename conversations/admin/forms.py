@@ -1,15 +1,18 @@
 """The forms for replying in a thread and for editing its tags and details."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
 from unfold.widgets import (
     UnfoldAdminRadioSelectWidget,
+    UnfoldAdminSelectWidget,
     UnfoldAdminTextareaWidget,
     UnfoldAdminTextInputWidget,
     UnfoldBooleanWidget,
 )
 
+from accounts.models import User
 from config.admin.conflict import conflict_error
 from config.admin.lines import TextLines
 from config.database.lengths import LONG, SHORT
@@ -46,6 +49,22 @@ class TagsForm(TagForm):
     how = forms.ChoiceField(
         choices=HOW, initial="add", label="Change", widget=UnfoldAdminRadioSelectWidget
     )
+
+
+class AssignForm(forms.Form):
+    """The person to assign selected conversations to."""
+
+    assignee = forms.ChoiceField(label="Assign to", required=False, widget=UnfoldAdminSelectWidget)
+
+    def __init__(self, people: Iterable[User], *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.people = {str(one.pk): one for one in people}
+        names = [(key, one.get_full_name()) for key, one in self.people.items()]
+        self.fields["assignee"].choices = [("", "Nobody"), *names]  # type: ignore[attr-defined]
+
+    def clean_assignee(self) -> User | None:
+        """Return the person, or None for nobody."""
+        return self.people.get(self.cleaned_data["assignee"])
 
 
 def text(label: str) -> forms.CharField:

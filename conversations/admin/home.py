@@ -55,7 +55,7 @@ def cards(request: HttpRequest, choice: Choice, figures: Figures) -> list[Card]:
     if may_view(request, "conversations.thread"):
         inbox = reverse("admin:conversations_thread_changelist")
         waits, longest = waiting_visitors(request, choice)
-        escalated = f"{inbox}?view=escalated{chosen_rows}"
+        escalated = f"{inbox}?view=open&escalated=1{chosen_rows}"
         begins = f"{figures.since:%Y-%m-%d}&updated_at_from_1={figures.since:%H:%M:%S}"
         latest = f"{inbox}?view=open&updated_at_from_0={begins}{chosen_rows}"
         made += [

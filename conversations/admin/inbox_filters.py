@@ -4,7 +4,7 @@ To bound the cost, the tag filter keeps only the newest NEWEST_KEPT threads that
 filter keeps only the threads of the newest NEWEST_KEPT leads.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -15,7 +15,10 @@ from unfold.contrib.filters.admin import DropdownFilter, RadioFilter, TextFilter
 from unfold.contrib.filters.forms import HorizontalRadioForm
 
 from accounts.admin.scope import person
+from accounts.models import User
 from chatbots.admin.scope import AccountFilter, ChatbotFilter, chatbots_of, open_chatbots
+from chatbots.models import Chatbot
+from config.admin.choices import OFFERED
 from config.admin.keyset import whole_id
 from config.database.collected import Collected
 from conversations.models import Lead
@@ -64,6 +67,27 @@ def from_platform(request: HttpRequest, rows: ThreadQuerySet, value: str) -> Thr
     return rows.filter(platform_source=value, platform_source__gt="")
 
 
+def agents(request: HttpRequest, chatbots: Iterable[UUID] | None) -> list[User]:
+    """Return the people to whom threads of the chatbots can be assigned, in order of name.
+
+    The signed-in person comes first. `chatbots` are the ids of the chatbots, or None for all.
+    """
+    me = person(request)
+    if chatbots is None:
+        found = User.objects.filter(is_staff=True, is_active=True)
+    else:
+        found = Chatbot.objects.filter(pk__in=chatbots).agents()
+    return [me, *found.exclude(pk=me.pk).order_by("name", "email")[:OFFERED]]
+
+
+def of_assignee(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
+    """Select the threads that are assigned to a person, "me" or "nobody"."""
+    if value == "nobody":
+        return rows.filter(assignee=None)
+    wanted = person(request).pk if value == "me" else whole_id(value)
+    return rows.filter(assignee=wanted) if wanted else rows.none()
+
+
 def flagged(name: str) -> Keep:
     """Return a function that selects the threads with a flag ("1") or without it ("0")."""
 
@@ -76,6 +100,7 @@ def flagged(name: str) -> Keep:
 KEPT: dict[str, Keep] = {
     str(AccountFilter.parameter_name): of_account,
     ChatbotFilter.parameter_name: of_chatbot,
+    "assignee": of_assignee,
     "tag": with_tag,
     "lead": with_lead,
     "platform": from_platform,
@@ -111,6 +136,19 @@ class PlatformFilter(Kept, TextFilter):
     """Filters by the exact platform source."""
 
     title = parameter_name = "platform"
+
+
+class AssigneeFilter(Kept, DropdownFilter):
+    """Filters by the person that threads are assigned to."""
+
+    title = "assigned to"
+    parameter_name = "assignee"
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
+        """Offer the user, nobody and the user's colleagues."""
+        _, *others = agents(request, scope(request))
+        named = [(str(one.pk), one.get_full_name()) for one in others]
+        return [("me", "me"), ("nobody", "nobody"), *named]
 
 
 class LeadFilter(Kept, DropdownFilter):

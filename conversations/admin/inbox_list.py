@@ -72,7 +72,7 @@ class InboxList(KeysetChangeList):
         """Read each thread with its visitor, its chatbot and the text that the list quotes."""
         page: Any = Thread.objects.filter(pk__in=rows.values("pk"))  # a queryset of threads
         kept = inbox_views.with_words(page, found=self.hits.messages)
-        return kept.select_related("visitor", "chatbot").order_by(*self.order)
+        return kept.select_related("visitor", "chatbot", "assignee").order_by(*self.order)
 
     def get_results(self, request: HttpRequest) -> None:
         """Read the page's threads and the tabs' counts."""

@@ -24,15 +24,21 @@ from config.admin.page import missing_row, page
 from config.admin.post_only import post_only
 from conversations.access import lock_thread
 from conversations.admin import conversation
-from conversations.admin.forms import DetailsForm, ReplyForm, TagForm
+from conversations.admin.forms import AssignForm, DetailsForm, ReplyForm, TagForm
+from conversations.admin.inbox_filters import agents
+from conversations.admin.inbox_views import LAST
 from conversations.admin.waiting_time import ago
 from conversations.models import Draft, Message, Thread
 from conversations.models.thread import MOST_TAGS, Mode, ThreadQuerySet
-from conversations.services import agent_message, escalation, presence, threads
+from conversations.services import agent_message, escalation, presence, threads, timeline
 
 ANSWERED = (
     "Not sent: another agent answered while you were writing. Read the answer below, then change "
     "your text or send it anyway."
+)
+ASSIGNED = (
+    "Not assigned: a colleague has assigned this conversation to {name} in the meantime. To change "
+    "that, assign it again."
 )
 ALREADY_SENT = (
     "Not sent: this form was already used to send another text, which is in the conversation. "
@@ -73,6 +79,8 @@ class ThreadDetailAdmin(ScopedAdmin):
             ("reply", post_only(self.reply)),
             ("mode", post_only(self.set_mode)),
             ("resolve", post_only(self.resolve)),
+            ("assign", post_only(self.assign)),
+            ("unread", post_only(self.mark_unread)),
             ("important", post_only(self.mark_important)),
             ("details", post_only(self.details)),
             ("tag", post_only(self.tag)),
@@ -129,6 +137,7 @@ class ThreadDetailAdmin(ScopedAdmin):
             title=str(thread.visitor),
             thread=thread,
             taken_over=ago(thread.taken_over_at),
+            waits=ago(thread.waiting_since),
             answers=answers,
             previous=previous,
             following=following,
@@ -136,6 +145,7 @@ class ThreadDetailAdmin(ScopedAdmin):
             draft=draft,
             offered=offered,
             agent=person(request),
+            people=agents(request, [thread.chatbot_id]),
             details=details or DetailsForm.of(thread),
             lead=getattr(thread, "lead", None),
             others=conversation.other_threads(thread),
@@ -187,6 +197,28 @@ class ThreadDetailAdmin(ScopedAdmin):
         """Mark the thread as resolved, or reopen it."""
         threads.update(thread.pk, {"resolved": request.POST.get("resolved") == "1"})
         return HttpResponseRedirect(page_url(thread))
+
+    @with_row("answer")
+    def assign(self, request: HttpRequest, thread: Thread) -> HttpResponse:
+        """Assign the thread to a person, or to nobody."""
+        form = AssignForm(agents(request, [thread.chatbot_id]), request.POST)
+        if not form.is_valid():
+            messages.error(request, "Not assigned: this person may not answer here")
+            return HttpResponseRedirect(page_url(thread))
+        assignee, seen = form.cleaned_data["assignee"], request.POST.get("seen")
+        try:
+            timeline.assign(thread.pk, assignee, by=person(request), seen=seen)
+        except timeline.AssignedMeanwhile as meanwhile:
+            name = meanwhile.assignee.get_full_name() if meanwhile.assignee else "nobody"
+            messages.warning(request, ASSIGNED.format(name=name))
+        return HttpResponseRedirect(page_url(thread))
+
+    @with_row("answer")
+    def mark_unread(self, request: HttpRequest, thread: Thread) -> HttpResponse:
+        """Mark the thread as unread, and return to the inbox, because its page marks it as read."""
+        threads.mark_unread(thread.pk)
+        messages.success(request, f"The conversation with {thread.visitor} was marked as unread")
+        return HttpResponseRedirect(f"{self.url_of('changelist')}?view={LAST}")
 
     @with_row("answer")
     def mark_important(self, request: HttpRequest, thread: Thread) -> HttpResponse:
@@ -243,12 +275,14 @@ class ThreadDetailAdmin(ScopedAdmin):
 
     def poll(self, request: HttpRequest, object_id: UUID) -> HttpResponse:
         """Return the messages after a position as HTML in JSON, or 304 if nothing has changed."""
-        rows = conversation.with_drafts(polled_threads(request))
+        rows = conversation.with_extras(polled_threads(request))
         thread: Any = rows.filter(pk=object_id).first()  # with annotations
         if thread is None:
             return missing_row(self, request, object_id)
         others = presence.renew(thread.pk, person(request))
-        state = conversation.state_of(thread, thread.drafts_count, thread.newest_draft_at)
+        state = conversation.state_of(
+            thread, thread.drafts_count, thread.newest_draft_at, thread.newest_entry
+        )
         tag = state_tag(thread, state, others)
         if request.headers.get("If-None-Match") == tag:
             response = HttpResponse(status=304)

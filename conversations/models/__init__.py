@@ -8,6 +8,7 @@ from conversations.models.owed_reply import OwedReply
 from conversations.models.reply_origin import ReplyOrigin
 from conversations.models.thread import Thread
 from conversations.models.thread_count import ThreadCount
+from conversations.models.timeline_entry import TimelineEntry
 from conversations.models.token_usage import TokenUsage
 from conversations.models.visitor import Visitor
 
@@ -22,6 +23,7 @@ __all__ = [
     "ReplyOrigin",
     "Thread",
     "ThreadCount",
+    "TimelineEntry",
     "TokenUsage",
     "Visitor",
 ]

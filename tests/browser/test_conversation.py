@@ -194,10 +194,10 @@ def test_a_takeover_by_a_colleague_changes_the_header_but_not_the_focused_note(
     notes = page.get_by_label("Notes")
     notes.fill("Refund\nagreed")
     escalation.toggle(thread.pk)
-    expect(page.get_by_text("waiting for a person")).to_be_visible()
+    expect(page.get_by_text("waiting under 1 min")).to_be_visible()
     escalation.take_over(thread.pk, agent=sam)
     expect(page.get_by_text("taken over by Sam")).to_be_visible()
-    expect(page.get_by_text("waiting for a person")).to_be_hidden()
+    expect(page.get_by_text("waiting under 1 min")).to_be_visible()  # until Sam answers
     expect(page.get_by_role("button", name="Return to the AI")).to_be_visible()
     expect(notes).to_be_focused()
     expect(notes).to_have_value("Refund\nagreed")

@@ -15,7 +15,7 @@ from chatbots.models import Chatbot
 from conversations.models import Thread
 from conversations.models.message import MessageType
 from conversations.services import escalation, visitor_message
-from tests.browser.conftest import PATIENCE, page_of
+from tests.browser.conftest import PATIENCE, Opens, open_page, page_of
 from tests.browser.crawl import DESK, HEIGHT, PHONE
 from tests.browser.devices import Device
 from tests.factories.conversations import MessageFactory, ThreadFactory, VisitorFactory
@@ -75,6 +75,39 @@ def test_an_escalation_is_answered_with_the_keyboard_and_returned_to_the_bot(
     sent = visitor_message.send(visitor_message.receive(shop.pk, thread.pk, "Thanks"))
     assert sent.messages[-1].message_type == MessageType.AI_MESSAGE
     expect(page.get_by_role("log")).to_contain_text(sent.messages[-1].content)
+
+
+def test_two_people_assign_a_conversation_at_once_and_the_second_learns_of_the_first(
+    device: Device, opens: Opens, thread: Thread, person: User, sam: User
+) -> None:
+    page, other = device.page, opens(sam)
+    for each in (page, other):
+        each.goto(page_of(thread))
+    device.choose(page.get_by_label("Assigned to"), "Kim (me)")
+    other.get_by_label("Assigned to").select_option(label="Sam (me)")
+    device.press(page.get_by_role("button", name="Assign"))
+    expect(page.get_by_text("assigned to Kim")).to_be_visible()
+    expect(other.get_by_text("assigned to Kim")).to_be_visible()  # by polling
+    other.get_by_role("button", name="Assign").click()
+    expect(other.get_by_text("a colleague has assigned this conversation to Kim")).to_be_visible()
+    expect(page.get_by_role("log")).to_contain_text("Kim took this conversation")
+    page.goto(f"{INBOX}&assignee=me")
+    device.press(page.get_by_role("link", name="Mine"))
+    expect(page.locator("#result_list")).to_contain_text("Anna Berg")
+
+
+def test_a_conversation_that_is_marked_as_unread_is_listed_until_it_is_opened(
+    device: Device, thread: Thread
+) -> None:
+    page = device.page
+    open_page(page, thread)
+    page.keyboard.press("u")
+    expect(page.get_by_text("was marked as unread")).to_be_visible()
+    device.press(page.get_by_role("link", name="Unread 1"))
+    with page.expect_response(re.compile("/seen/$")):
+        device.press(page.get_by_role("link", name="Anna Berg"))
+    page.goto(f"{INBOX.split('?')[0]}?view=unread")
+    expect(page.get_by_text("There are no conversations in this view.")).to_be_visible()
 
 
 @pytest.mark.slow

@@ -21,7 +21,8 @@ from tests.factories.webhooks import EndpointFactory
 from tests.pages import fields_of
 from webhooks.models import Delivery
 
-BUTTONS = ("reply", "mode", "resolve", "important", "details", "tag", "untag", "seen", "discard")
+BUTTONS = ("reply", "mode", "resolve", "assign", "unread", "important", "details", "tag", "untag")
+BUTTONS += ("seen", "discard")
 HOSTILE = '<img src=x onerror=alert(1)> see https://example.com/?a=1&b="x"'
 
 
