@@ -50,13 +50,18 @@ class Unsendable(Exception):
 
 
 class RoundRobin:
-    """Chooses the next email. Accounts take turns in the order of their ids."""
+    """Chooses the next email. Accounts take turns in the order of their ids.
+
+    Emails that belong to no account come first: somebody is waiting for them, and they are few.
+    """
 
     def __init__(self) -> None:
         self.served: UUID | None = None  # the account of the last claimed email
 
     def pick(self, due: "QuerySet[Mail]") -> Mail | None:
         """Return the oldest due email of the next account that has one, or None."""
+        if personal := due.filter(account=None).order_by("due_at", "id").first():
+            return personal
         ordered = due.order_by("account_id", "due_at", "id")
         later = ordered.filter(account_id__gt=self.served) if self.served else ordered
         found = later.first() or (ordered.first() if self.served else None)
@@ -89,7 +94,7 @@ def claim(most: int) -> list[tuple[str, str]]:
         while mail and len(claimed) < room:
             if due.filter(pk=mail.pk).update(claim=token, claimed_until=lease_end()):
                 claimed.append((str(mail.pk), str(token)))
-            round_robin.served = mail.account_id
+            round_robin.served = mail.account_id or round_robin.served
             mail = round_robin.pick(due)
     return claimed
 
@@ -113,7 +118,7 @@ def send(mail_id: str, claim: str) -> None:
 
 
 def _send(mail_id: str, token: UUID) -> None:
-    mail = Mail.objects.select_related("invitation").filter(pk=mail_id).first()
+    mail = Mail.objects.select_related("invitation", "person").filter(pk=mail_id).first()
     if mail is None:  # deleted in the meantime, for example with its invitation or thread
         return
     if mail.tries > MOST_TRIES:

@@ -10,7 +10,7 @@ from conversations.models import Lead, Thread
 
 
 def staff_of(thread: Thread) -> list[str]:
-    """List the email addresses of the staff who may use a thread's chatbot."""
+    """List the email addresses of the people who may use a thread's chatbot."""
     staff = Chatbot.objects.filter(pk=thread.chatbot_id).agents().order_by("email")
     return list(staff.values_list("email", flat=True))
 

@@ -43,7 +43,7 @@ def name_of(row: Any) -> str:
     """
     if not hasattr(row, "email") and not hasattr(row, "user"):
         return Truncator(masked(str(row))).chars(SHORT)
-    person = row if hasattr(row, "is_staff") else getattr(row, "user", None)
+    person = row if hasattr(row, "last_login") else getattr(row, "user", None)
     return str(getattr(row, "prefix", "") or getattr(person, "name", "") or row.pk)
 
 
@@ -114,17 +114,6 @@ class ChangeManager(LogEntryManager):  # type: ignore[misc]  # the library has n
             cid=current.get().request_id,
         )
         insert(entry)
-        return entry
-
-    def log_m2m_changes(self, *args: Any, **given: Any) -> "Change | None":
-        """Record which related rows were added to or removed from a many-to-many field."""
-        instance = args[1]
-        entry: Change | None = super().log_m2m_changes(
-            *args,
-            object_repr=name_of(instance),
-            cid=current.get().request_id,
-            **given,
-        )
         return entry
 
 

@@ -60,8 +60,8 @@ class ChatbotQuerySet(models.QuerySet["Chatbot"]):
         return User.objects.filter(pk__in=union(self.with_users(), "person"))
 
     def agents(self) -> "models.QuerySet[User]":
-        """Return the staff who may answer in the conversations of at least one of the chatbots."""
-        return self.users().filter(is_staff=True, is_active=True)
+        """Return the people who may answer in the conversations of one of the chatbots."""
+        return self.users().filter(is_active=True)
 
     def lock(self, chatbot_id: UUID) -> None:
         """Lock a chatbot until the caller's transaction ends."""

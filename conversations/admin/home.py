@@ -262,7 +262,6 @@ def home(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     usage = may_view(request, "accounts.usage")
     return context | {
         "title": "Home",
-        "no_permission": not user.is_superuser and not user.get_all_permissions(),
         "nothing": not (Chatbot.objects.exists() if user.is_superuser else open_chatbots(request)),
         "held": not settings.SENDING,
         "no_model": no_model(request),

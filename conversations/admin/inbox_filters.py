@@ -74,7 +74,7 @@ def agents(request: HttpRequest, chatbots: Iterable[UUID] | None) -> list[User]:
     """
     me = person(request)
     if chatbots is None:
-        found = User.objects.filter(is_staff=True, is_active=True)
+        found = User.objects.filter(is_active=True)
     else:
         found = Chatbot.objects.filter(pk__in=chatbots).agents()
     return [me, *found.exclude(pk=me.pk).order_by("name", "email")[:OFFERED]]

@@ -7,7 +7,7 @@ from django.db.backends.utils import CursorWrapper
 from django.db.models import Model
 from django.utils import timezone
 
-from accounts.models import Account, Change, Mail, Usage, User
+from accounts.models import Account, Change, Invitation, Mail, Usage, User
 from accounts.services import api_key
 from chatbots.models import Chatbot
 from conversations.models import Draft
@@ -58,6 +58,7 @@ class Tenant:
             self.chatbot,
             *self.chatbot.localizations.all(),
             MembershipFactory(account=self.account, user=self.member),
+            Invitation.objects.create(account=self.account, email=f"{word}-new@example.com"),
             Usage.objects.create(account=self.account, month=month, messages=7),
             Mail.objects.create(
                 account=self.account, to=f"{word}@example.com", subject=word, body=word

@@ -189,7 +189,7 @@ class Talk:
         wrong = {self.sign_in("a@example.com", one) for one in self.sown.passwords[WRONG]}
         assert wrong == {200}
         for password in self.sown.passwords[RIGHT]:
-            user = UserFactory(is_staff=True)
+            user = UserFactory()
             user.set_password(password)
             user.save()
             assert self.sign_in(user.email, password) == 302

@@ -6,11 +6,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from accounts.models import Invitation
-from accounts.services.invitation import accept
 from chatbots.models import Chatbot, FollowUpPrompt
 from chatbots.models.base import MOST
-from tests.factories.accounts import AccountFactory, MembershipFactory
+from tests.factories.accounts import MembershipFactory
 from tests.factories.chatbots import ChatbotMemberFactory, FollowUpPromptFactory
 from tests.factories.staff import signed_in, superuser
 from tests.pages import fields_of
@@ -85,17 +83,6 @@ def test_members_of_accounts_and_chatbots_are_left_out_too(
         edit = {"memberships-0-role": "SUPER_ADMIN"}
         assert TOLD in client.post(page_of(parent), form | edit, follow=True).text
         assert not type(row).objects.filter(pk=row.pk).exists()
-
-
-@pytest.mark.parametrize("changes", [{"invitations-0-DELETE": "on"}, {"name": "Acme"}])
-def test_an_accepted_invitation_blocks_nothing(client: Client, changes: dict[str, str]) -> None:
-    account = AccountFactory()
-    row = Invitation.objects.create(account=account, email="ann@example.com", role="MEMBER")
-    form = form_of(client, account)
-    assert accept(row)
-    failed = client.post(page_of(account), form | {"name": ""})
-    assert (failed.status_code, TOLD in failed.text) == (200, False)
-    assert client.post(page_of(account), form | changes).status_code == 302
 
 
 def test_a_row_deleted_by_a_colleague_makes_no_room_in_a_full_list(

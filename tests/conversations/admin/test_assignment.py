@@ -16,13 +16,13 @@ from tests.conversations.admin.thread_page import at, text_of
 from tests.factories.accounts import MembershipFactory, UserFactory
 from tests.factories.chatbots import ChatbotFactory, ChatbotMemberFactory
 from tests.factories.conversations import ThreadFactory
-from tests.factories.staff import AGENTS, signed_in, staff
+from tests.factories.staff import signed_in
 
 
 @pytest.fixture
 def sam(chatbot: Chatbot) -> User:
     """A colleague who may answer in the chatbot's conversations."""
-    sam = staff(UserFactory(name="Sam"), AGENTS)
+    sam = UserFactory(name="Sam")
     MembershipFactory(account=chatbot.account, user=sam)
     ChatbotMemberFactory(chatbot=chatbot, user=sam)
     return sam
@@ -90,7 +90,7 @@ def test_a_thread_is_assigned_only_to_people_who_may_answer_in_it(
     client: Client, chatbot: Chatbot, thread: Thread, sam: User
 ) -> None:
     elsewhere = ChatbotFactory(account=chatbot.account)
-    stranger = staff(ChatbotFactory().account.owner, AGENTS)
+    stranger = ChatbotFactory().account.owner
     assert "may not answer here" in assign(client, thread, stranger)
     other = talk(elsewhere, "elsewhere")
     keys = {"action": "assign_selected", "_selected_action": [thread.pk, other.pk]}

@@ -12,7 +12,7 @@ from django.utils import timezone
 from chatbots.models import Chatbot
 from config.database.ids import new_id
 from config.outbound.failures import Reason
-from tests.factories.staff import AGENTS, signed_in, staff
+from tests.factories.staff import signed_in
 from tests.factories.webhooks import SECRET, DeliveryFactory, EndpointFactory
 from webhooks.admin.advice import advice
 from webhooks.models import Attempt, Delivery
@@ -25,7 +25,7 @@ FAILED = {"state": "FAILED", "due_at": None, "attempts_count": 4, "last_code": 5
 
 @pytest.fixture
 def client(chatbot: Chatbot) -> Client:
-    return signed_in(staff(chatbot.account.owner, AGENTS))
+    return signed_in(chatbot.account.owner)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from chatbots.models import Chatbot
-from tests.factories.staff import AGENTS, signed_in, staff, superuser
+from tests.factories.staff import signed_in, superuser
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.pages import fields_of
 from webhooks.models import Delivery, RetryJob
@@ -22,7 +22,7 @@ JOBS = reverse("admin:webhooks_retryjob_changelist")
 @pytest.fixture
 def client(chatbot: Chatbot) -> Client:
     EndpointFactory(chatbot=chatbot)
-    return signed_in(staff(chatbot.account.owner, AGENTS))
+    return signed_in(chatbot.account.owner)
 
 
 def failed(chatbot: Chatbot, count: int = 1, **fields: Any) -> list[Delivery]:
