@@ -64,9 +64,9 @@ MENU = {
         Entry("API keys", "key", "accounts.apikey"),
         Entry("Plans", "sell", "accounts.plan"),
     ),
-    "Trail": (
+    "Audit log": (
         Entry("Changes", "history", "accounts.change"),
-        Entry("Periodic work", "schedule", "config.periodicwork"),
+        Entry("Background jobs", "schedule", "config.periodicwork"),
     ),
 }
 

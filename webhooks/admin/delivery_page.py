@@ -180,7 +180,7 @@ class DeliveryPageAdmin(ScopedAdmin):
     def retry_view(self, request: HttpRequest, delivery: Delivery) -> HttpResponse:
         """Request one more attempt if the delivery is FAILED, and show its page again."""
         if retry(Delivery.objects.filter(pk=delivery.pk), by=person(request).get_full_name()):
-            say_begun(request, "It will be tried once more")
+            say_begun(request, "Retry queued")
         else:
             messages.warning(
                 request,
