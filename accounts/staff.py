@@ -29,6 +29,7 @@ MEMBERS = {
     "webhooks.retryjob": VIEW,
     "conversations.visitor": VIEW,
     "conversations.thread": CHANGE,
+    "conversations.cannedreply": ALL,
     "conversations.lead": VIEW,
 }
 MANAGERS = MEMBERS | {

@@ -4,6 +4,7 @@ Each email is stored as a row, in the same transaction as the change that causes
 it later.
 """
 
+from accounts.models import User
 from accounts.notifications import write
 from chatbots.models import Chatbot, LeadSettings
 from conversations.models import Lead, Thread
@@ -42,6 +43,17 @@ def still_waiting(thread: Thread) -> None:
             f"{thread.visitor} has been waiting for an answer for more than {allowed}.\n\n"
             f"Answer here: {thread.dashboard_url}\n"
         ),
+    )
+
+
+def mentioned(thread: Thread, emails: list[str], *, by: User, text: str) -> None:
+    """Notify colleagues that an internal note mentions them."""
+    write(
+        thread.chatbot.account,
+        emails,
+        thread_id=thread.pk,
+        subject=f"{thread.chatbot.name}: {by.get_full_name()} mentioned you in a note",
+        body=f"{text}\n\nOpen the conversation: {thread.dashboard_url}\n",
     )
 
 

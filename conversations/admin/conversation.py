@@ -12,9 +12,11 @@ from django.http import HttpRequest
 from django.utils.html import urlize
 from django.utils.safestring import SafeString
 
+from accounts.models import User
+from config.admin.choices import OFFERED
 from config.admin.keyset import whole_id
 from conversations.admin.origins import explained
-from conversations.models import Draft, Message, Thread, TimelineEntry
+from conversations.models import CannedReply, Draft, Message, Thread, TimelineEntry
 from conversations.models.message import MessageType
 from conversations.models.thread import ThreadQuerySet
 from conversations.services import history
@@ -260,6 +262,17 @@ def neighbors(rows: Any, thread: Thread) -> tuple[Thread | None, Thread | None]:
     earlier = Q(waiting_since=place[0], pk__lt=place[1]) | Q(waiting_since__lt=place[0])
     before = waiting.filter(earlier, waiting_since__lte=place[0]).reverse().first()
     return before, waiting.filter(~earlier, waiting_since__gte=place[0]).first()
+
+
+def canned_replies(thread: Thread, agent: User) -> list[tuple[CannedReply, str]]:
+    """Read the account's canned replies, by name, each with its text for this conversation."""
+    rows = CannedReply.objects.filter(account=thread.chatbot.account_id).order_by("name")
+    names = {
+        "visitor": thread.visitor.name,
+        "agent": agent.get_full_name(),
+        "bot": thread.chatbot.name,
+    }
+    return [(reply, reply.filled(**names)) for reply in rows[:OFFERED]]
 
 
 def chosen_draft(thread: Thread, request: HttpRequest) -> Draft | None:

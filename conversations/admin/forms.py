@@ -35,6 +35,12 @@ class ReplyForm(forms.Form):
         return content
 
 
+class NoteForm(forms.Form):
+    """An internal note."""
+
+    text = TextLines(max_length=LONG)
+
+
 class TagForm(forms.Form):
     """A tag to add to or remove from a thread. The API's length limit applies."""
 
@@ -104,7 +110,7 @@ class DetailsForm(forms.Form):
         required=False,
         strip=False,
         show_hidden_initial=True,
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 4, "dir": "auto", "data-key": "n"}),
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 4, "dir": "auto"}),
         help_text="Internal, never sent to the visitor",
     )
     important, archived = flag("Important"), flag("Archived")

@@ -51,6 +51,7 @@ MENU = {
             f"?view={LAST}",
             f"{__name__}.waiting_badge",
         ),
+        Entry("Canned replies", "chat", "conversations.cannedreply"),
         Entry("Leads", "contact_mail", "conversations.lead"),
         Entry("Deliveries", "send", "webhooks.delivery", badge=f"{__name__}.failed_badge"),
     ),

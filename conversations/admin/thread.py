@@ -20,11 +20,12 @@ from accounts.admin.scope import ScopedAdmin, person, with_row
 from chatbots.admin.scope import open_chatbots
 from chatbots.admin.versions import number_in
 from config.admin.keyset import whole_id
-from config.admin.page import missing_row, page
+from config.admin.page import first_time, missing_row, page
 from config.admin.post_only import post_only
+from config.database.ids import new_id
 from conversations.access import lock_thread
 from conversations.admin import conversation
-from conversations.admin.forms import AssignForm, DetailsForm, ReplyForm, TagForm
+from conversations.admin.forms import AssignForm, DetailsForm, NoteForm, ReplyForm, TagForm
 from conversations.admin.inbox_filters import agents
 from conversations.admin.inbox_views import LAST
 from conversations.admin.waiting_time import ago
@@ -78,6 +79,7 @@ class ThreadDetailAdmin(ScopedAdmin):
             ("reply", post_only(self.reply)),
             ("mode", post_only(self.set_mode)),
             ("resolve", post_only(self.resolve)),
+            ("note", post_only(self.note)),
             ("assign", post_only(self.assign)),
             ("unread", post_only(self.mark_unread)),
             ("important", post_only(self.mark_important)),
@@ -128,6 +130,8 @@ class ThreadDetailAdmin(ScopedAdmin):
         """
         draft = conversation.chosen_draft(thread, request)
         offered = draft if typed is None else None
+        canned = conversation.canned_replies(thread, person(request))
+        chosen = {str(reply.pk): text for reply, text in canned}.get(request.GET.get("canned", ""))
         previous, following = conversation.neighbors(self.get_queryset(request), thread)
         return page(
             self,
@@ -140,10 +144,12 @@ class ThreadDetailAdmin(ScopedAdmin):
             answers=answers,
             previous=previous,
             following=following,
-            typed=offered.content if offered else typed or "",
+            typed=offered.content if offered else typed or chosen or "",
             draft=draft,
             offered=offered,
             agent=person(request),
+            canned=canned,
+            note_token=new_id().hex,
             people=agents(request, [thread.chatbot_id]),
             details=details or DetailsForm.of(thread),
             lead=getattr(thread, "lead", None),
@@ -180,7 +186,17 @@ class ThreadDetailAdmin(ScopedAdmin):
         if sent.content != given["content"]:
             messages.warning(request, ALREADY_SENT)
             return self.show(request, thread, typed=typed)
+        if request.POST.get("then") == "resolve":
+            return self.resolve_and_go_on(request, thread)
         return HttpResponseRedirect(f"{page_url(thread)}#reply")
+
+    def resolve_and_go_on(self, request: HttpRequest, thread: Thread) -> HttpResponse:
+        """Resolve an answered thread, and open the next waiting one, or the inbox if none waits."""
+        _, following = conversation.neighbors(self.get_queryset(request), thread)
+        threads.update(thread.pk, {"resolved": True})
+        messages.success(request, f"Sent and resolved: {thread.visitor}")
+        inbox = f"{self.url_of('changelist')}?view=waiting"
+        return HttpResponseRedirect(page_url(following) if following else inbox)
 
     @with_row("answer")
     def set_mode(self, request: HttpRequest, thread: Thread) -> HttpResponse:
@@ -211,6 +227,18 @@ class ThreadDetailAdmin(ScopedAdmin):
             name = meanwhile.assignee.get_full_name() if meanwhile.assignee else "nobody"
             messages.warning(request, ASSIGNED.format(name=name))
         return HttpResponseRedirect(page_url(thread))
+
+    @with_row("answer")
+    def note(self, request: HttpRequest, thread: Thread) -> HttpResponse:
+        """Add an internal note. A double click adds it once."""
+        form = NoteForm(request.POST)
+        if not form.is_valid():
+            messages.error(request, "Not added: a note must contain text")
+        else:
+            with first_time(request) as first:
+                if first:
+                    timeline.note(thread.pk, form.cleaned_data["text"], author=person(request))
+        return HttpResponseRedirect(f"{page_url(thread)}#reply")
 
     @with_row("answer")
     def mark_unread(self, request: HttpRequest, thread: Thread) -> HttpResponse:

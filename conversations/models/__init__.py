@@ -1,4 +1,5 @@
 from conversations.models.activity import Activity
+from conversations.models.canned_reply import CannedReply
 from conversations.models.draft import Draft
 from conversations.models.handoff import Handoff
 from conversations.models.lead import Lead
@@ -14,6 +15,7 @@ from conversations.models.visitor import Visitor
 
 __all__ = [
     "Activity",
+    "CannedReply",
     "Draft",
     "Handoff",
     "Lead",

@@ -3,6 +3,7 @@
 None of this is part of the API, of an event or of a prompt, and none of it counts as activity.
 """
 
+import re
 from uuid import UUID
 
 from django.db import transaction
@@ -11,6 +12,7 @@ from accounts.models import User
 from accounts.services import change
 from chatbots.models import Chatbot
 from config.database.prepared import insert, update_columns
+from conversations import notifications
 from conversations.access import lock_thread
 from conversations.models import Thread, TimelineEntry
 
@@ -66,6 +68,27 @@ def assigned(thread: Thread, assignee: User | None, *, by: User) -> dict[str, Us
             changes={"assignee": [in_trail(old), in_trail(assignee)]},
         )
     return {"assignee": assignee}
+
+
+def note(thread_id: UUID, text: str, *, author: User) -> None:
+    """Add an internal note to a thread, and email the colleagues that it mentions.
+
+    A mention is "@" followed by a colleague's full name, first name or email address. Raises
+    ThreadNotFound.
+    """
+    with transaction.atomic():
+        thread = lock_thread(thread_id)
+        record(thread, Kind.NOTE, author=author.pk, text=text)
+        agents = Chatbot.objects.filter(pk=thread.chatbot_id).agents().exclude(pk=author.pk)
+        if told := [one for one in agents if "@" in text and mentions(text, one)]:
+            notifications.mentioned(thread, [one.email for one in told], by=author, text=text)
+
+
+def mentions(text: str, person: User) -> bool:
+    """Return whether a text mentions a person."""
+    names = {person.email, person.name, *person.name.split()[:1]} - {""}
+    found = "|".join(re.escape(name) for name in names)
+    return bool(re.search(rf"(?<!\w)@(?:{found})(?!\w)", text, re.IGNORECASE))
 
 
 def in_trail(person: User | None) -> str | None:

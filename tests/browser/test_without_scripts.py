@@ -9,8 +9,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from accounts.models import User
 from chatbots.models import Chatbot
-from conversations.models import Message
-from tests.browser.conftest import PATIENCE, end_session
+from conversations.models import CannedReply, Message
+from tests.browser.conftest import PATIENCE, end_session, send_button
 from tests.factories.conversations import MessageFactory, ThreadFactory
 from tests.factories.webhooks import DeliveryFactory
 from webhooks.models import Delivery
@@ -91,9 +91,15 @@ def test_every_section_of_a_form_is_open_and_the_form_is_saved(plain: Page, shop
 @pytest.mark.slow
 def test_an_agent_answers(plain: Page, shop: Chatbot) -> None:
     thread = ThreadFactory(chatbot=shop, escalated=True)
+    CannedReply.objects.create(account=shop.account, name="look", text="Let me look")
     MessageFactory(thread=thread, content="I was charged twice")
     plain.goto(reverse("admin:conversations_thread_change", args=[thread.pk]))
-    plain.get_by_label("Reply as Kim").fill("Let me look")
-    plain.get_by_role("button", name="Send").click()
-    expect(plain.get_by_text("Let me look")).to_be_visible()
+    plain.get_by_text("Internal note").first.click()
+    plain.get_by_label("Internal note").fill("A refund")
+    plain.get_by_role("button", name="Add note").click()
+    expect(plain.get_by_role("log")).to_contain_text("A refund")
+    plain.get_by_text("Canned replies", exact=True).last.click()
+    plain.get_by_role("link", name="/look").click()
+    send_button(plain).click()
+    expect(plain.get_by_role("log")).to_contain_text("Let me look")
     assert Message.objects.get(message_type="AGENT_MESSAGE").content == "Let me look"

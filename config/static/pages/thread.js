@@ -204,12 +204,14 @@ if (form) {
   restore();
   field.addEventListener("input", () => kept.write());
   field.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    form.requestSubmit(event.shiftKey ? document.getElementById("send-resolve") : form.querySelector("#send > :last-child"));
   });
   form.addEventListener("submit", () => {
     kept.write();
     clearTimeout(timer);
-    for (const button of form.querySelectorAll("button")) button.disabled = true; // prevent a second submit
+    // Prevent a second submit, but only after the browser has noted which button was pressed.
+    setTimeout(() => { for (const button of form.querySelectorAll("button")) button.disabled = true; });
   });
   window.addEventListener("pageshow", (event) => {
     if (event.persisted) location.reload(); // a page restored from the cache has disabled buttons and old messages
