@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.text import Truncator
 
 from accounts.models.account import Account
+from accounts.models.api_key import ApiKey
 from config.database.ids import new_id
 from config.database.lengths import SHORT
 from config.database.prepared import insert
@@ -26,9 +27,17 @@ MASKED = 8 * KEPT  # values are cut to this length before masking, which takes 4
 
 
 def account_of(row: Any) -> UUID | None:
-    """Return the id of the account that a row belongs to, if any."""
+    """Return the id of the account that a row belongs to, if any.
+
+    A key that works in all of a person's accounts counts as belonging to the first account that
+    they own, or else to their only account.
+    """
     if isinstance(row, Account):
         return row.pk
+    if isinstance(row, ApiKey) and row.account_id is None:
+        owned = row.user.owned_accounts.order_by("pk").values_list("pk", flat=True).first()
+        joined = row.user.memberships.values_list("account", flat=True)[:2]
+        return owned or (joined[0] if len(joined) == 1 else None)
     try:
         owner = row if hasattr(row, "account_id") else getattr(row, "chatbot", None)
     except ObjectDoesNotExist:  # the chatbot is being deleted too
@@ -130,6 +139,7 @@ class Change(AbstractLogEntry):  # type: ignore[misc]  # the library has no type
         default=current_person,
         on_delete=models.SET_NULL,
         related_name="+",
+        db_index=False,
     )
     via = models.CharField(max_length=SHORT, default=current_via)
     # AbstractLogEntry's columns, redefined without the indexes that no query uses
@@ -150,6 +160,10 @@ class Change(AbstractLogEntry):  # type: ignore[misc]  # the library has no type
         indexes = [
             models.Index(fields=["account", "-timestamp", "-id"], name="change_of_account"),
             models.Index(fields=["-timestamp", "-id"], name="change_newest"),
+            models.Index(fields=["actor", "-timestamp", "-id"], name="change_by_person"),
+            models.Index(
+                fields=["account", "content_type", "-timestamp", "-id"], name="change_of_kind"
+            ),
             models.Index(fields=["object_pk"], name="change_of_row"),
         ]
 

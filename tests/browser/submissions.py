@@ -122,9 +122,11 @@ def open_the_link_that_sets_a_password(page: Page) -> None:
     page.get_by_role("button", name="Set the password").wait_for()
 
 
-def accept_a_withdrawn_invitation(page: Page) -> None:
-    open_an_invitation(page).delete()
-    page.reload()
+def open_a_withdrawn_invitation(page: Page) -> None:
+    invitation = open_an_invitation(page)
+    link = invitation.link(invitation.mailed).removeprefix(settings.PUBLIC_URL)
+    invitation.delete()
+    page.goto(link)
     page.get_by_text("This invitation is not valid").wait_for()
 
 
@@ -133,7 +135,7 @@ INVITATIONS: tuple[Callable[[Page], object], ...] = (
     open_the_invitation_of_a_known_person,
     forget_the_password,
     open_the_link_that_sets_a_password,
-    accept_a_withdrawn_invitation,
+    open_a_withdrawn_invitation,
 )
 SUBMISSIONS: tuple[Callable[[Page, Tenant], None], ...] = (
     issue_a_key,
