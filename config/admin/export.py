@@ -15,20 +15,20 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from io import StringIO
 from typing import Any, ClassVar
-from urllib.parse import parse_qsl
 from uuid import UUID
 
 import orjson
 from django.core.cache import cache
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError
-from django.db.models import BooleanField, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from unfold.admin import ModelAdmin
 
+from config.admin.chips import in_words
 from config.admin.keyset import filtered_list, place_of, rows_after
 from config.admin.page import REMEMBERED, SANE_TOKEN, page, with_cache
 from config.api.cache_outage import CACHE_ERRORS
@@ -155,28 +155,6 @@ class Ticket:
             raise
         finally:
             self.note(rows, state)
-
-
-BOOLEANS = {"1": "yes", "0": "no"}
-ENDS = {"_from_0": "from ", "_to_0": "to "}  # maps parameter suffixes to labels
-
-
-def in_words(log: Any) -> list[str]:
-    """Describe each filter of a list in one phrase.
-
-    `log` is Any, because the theme's list class is not typed.
-    """
-    filters = {name: one for one in log.filter_specs for name in one.expected_parameters()}
-    found: dict[str, list[str]] = {}
-    for name, value in parse_qsl(log.get_query_string().removeprefix("?")):
-        one = filters.get(name)
-        field = getattr(one, "field", None)
-        choices = getattr(one, "lookup_choices", ()) or getattr(field, "flatchoices", ())
-        labels = BOOLEANS if isinstance(field, BooleanField) else dict(choices)
-        end = next((word for suffix, word in ENDS.items() if name.endswith(suffix)), "")
-        title = str(one.title) if one else "search" if name == "q" else name
-        found.setdefault(title, []).append(f"{end}{labels.get(value, value)}")
-    return [f"{title}: {' '.join(values)}" for title, values in found.items()]
 
 
 FORMATS = {"csv": (as_csv, "text/csv; charset=utf-8"), "json": (as_json, "application/json")}

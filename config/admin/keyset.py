@@ -13,6 +13,7 @@ from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
+from config.admin.chips import Chip, chips
 from config.admin.page import bounded
 
 AFTER = "after"
@@ -58,6 +59,11 @@ class KeysetChangeList(ChangeList):
     def completed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
         """Add the related rows and annotations that are needed only for rows on the shown page."""
         return rows
+
+    @property
+    def chips(self) -> list[Chip]:
+        """Return the active filters and the search, but not the tab."""
+        return [chip for chip in chips(self) if chip.title != "view"]
 
     def count_in_words(self, cap: int) -> str:
         """Count the rows that match the filters, up to a cap."""

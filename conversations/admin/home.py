@@ -16,6 +16,7 @@ from accounts.models import Account, Usage
 from accounts.quotas import WARNED_AT, month_of
 from chatbots.admin.scope import open_chatbots
 from chatbots.models import Chatbot, LlmModel
+from config.admin.dates import range_query, zone_of
 from config.durations import in_words
 from conversations.admin.choice import Choice, chosen
 from conversations.admin.figures import DELIVERIES, MESSAGES, Chart, Figures, read
@@ -56,8 +57,8 @@ def cards(request: HttpRequest, choice: Choice, figures: Figures) -> list[Card]:
         inbox = reverse("admin:conversations_thread_changelist")
         waits, longest = waiting_visitors(request, choice)
         escalated = f"{inbox}?view=open&escalated=1{chosen_rows}"
-        begins = f"{figures.since:%Y-%m-%d}&updated_at_from_1={figures.since:%H:%M:%S}"
-        latest = f"{inbox}?view=open&updated_at_from_0={begins}{chosen_rows}"
+        begins = range_query("updated_at", figures.since, zone_of(request))
+        latest = f"{inbox}?view=open&{begins}{chosen_rows}"
         made += [
             Card(
                 "waiting for a person",
@@ -75,8 +76,7 @@ def cards(request: HttpRequest, choice: Choice, figures: Figures) -> list[Card]:
         link = f"{leads}?since={choice.span.name}{chosen_rows}"
         made.append(Card("leads", f"{total['leads']:,}", link))
     if may_view(request, "webhooks.delivery"):
-        begins = f"created_at_from_0={figures.since:%Y-%m-%d}&created_at_from_1="
-        span = f"{begins}{figures.since:%H:%M:%S}{chosen_rows}"
+        span = f"{range_query('created_at', figures.since, zone_of(request))}{chosen_rows}"
         log = f"{reverse('admin:webhooks_delivery_changelist')}?is_test__exact=0&{span}"
         ended = total["success"] + total["failed"]
         made.append(

@@ -1,6 +1,7 @@
 """Pages for retry jobs: the plan, the progress, and the buttons that stop and resume a job."""
 
 from dataclasses import replace
+from datetime import tzinfo
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,7 +18,7 @@ from unfold.views import ChangeList
 from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
 from accounts.admin.scope import ReadOnly, ScopedAdmin, person, with_row
-from config.admin.dates import at, time_element
+from config.admin.dates import at, time_element, zone_of
 from config.admin.keyset import KeysetChangeList, filtered_list
 from config.admin.page import first_time, page, row_routes, unless_unchanged
 from config.admin.post_only import post_only
@@ -49,9 +50,9 @@ class SpeedForm(forms.Form):
     )
 
 
-def log_url(selection: Selection) -> str:
+def log_url(selection: Selection, zone: tzinfo) -> str:
     """Return the URL of the delivery log, filtered by a selection."""
-    return f"{reverse('admin:webhooks_delivery_changelist')}?{urlencode(query_of(selection))}"
+    return f"{reverse('admin:webhooks_delivery_changelist')}?{urlencode(query_of(selection, zone))}"
 
 
 def figure(count: int) -> str:
@@ -72,7 +73,7 @@ class RetryAllAdmin(ScopedAdmin):
         if not person(request).has_perm("webhooks.change_delivery"):
             raise PermissionDenied
         filtered_list(self, request)  # rejects an invalid filter
-        selection = selection_of(request.GET)
+        selection = selection_of(request.GET, zone_of(request))
         chatbots = None if person(request).is_superuser else visible_ids(request)
         planned = service.plan(selection, chatbots) if selection else None
         if selection is None or planned is None or not planned.endpoints:
@@ -98,7 +99,7 @@ class RetryAllAdmin(ScopedAdmin):
             more_endpoints=max(0, len(planned.endpoints) - LISTED),
             form=form,
             held="" if settings.SENDING else HELD,
-            back=log_url(selection),
+            back=log_url(selection, zone_of(request)),
         )
 
     def start(
@@ -200,7 +201,7 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
             title=f"Bulk retry by {job.by}",
             words=selection.words(),
             started=time_element(job.created_at),
-            log=log_url(selection),
+            log=log_url(selection, zone_of(request)),
             **self.live_context(request, job),
         )
 
@@ -212,7 +213,7 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
         total = service.Outcome(*map(sum, zip(*found.values(), strict=True)))
         for part in parts:
             part.outcome = found.get(part.chatbot_id)
-            part.succeeded_log, part.failed_log = logs_of(job, part)
+            part.succeeded_log, part.failed_log = logs_of(job, part, zone_of(request))
         return {
             "job": job,
             "tag": tag_of(job, total),
@@ -258,12 +259,12 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
         return HttpResponseRedirect(self.url_of("change", job))
 
 
-def logs_of(job: RetryJob, part: RetryPart) -> tuple[str, str]:
+def logs_of(job: RetryJob, part: RetryPart, zone: tzinfo) -> tuple[str, str]:
     """Return the URLs of the log of a part's chatbot: the SUCCESS and the FAILED deliveries."""
     selection = replace(
         Selection.from_json(job.filter), chatbot=part.chatbot_id, code_class="", cause=""
     )
-    failed = log_url(selection)
+    failed = log_url(selection, zone)
     return failed.replace("state__exact=FAILED", "state__exact=SUCCESS"), failed
 
 
