@@ -1,6 +1,6 @@
 """The admin pages for invitations: invite, send again, copy the link, withdraw."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.db.models import OuterRef, QuerySet, Subquery
@@ -36,6 +36,10 @@ class InvitationForm(StandingForm):
         model = Invitation
         fields = ("account", "email", "role", "permissions")
         widgets = {"email": UnfoldAdminEmailInputWidget}
+        help_texts: ClassVar[dict[str, str]] = {
+            "role": "A SUPER_ADMIN manages the account and may use all of its chatbots. A MEMBER "
+            "may use the chatbots that they are added to on the chatbots' pages."
+        }
 
     def clean(self) -> dict[str, Any] | None:
         """Reject people who are already members or already invited, and more emails than allowed.
