@@ -9,6 +9,7 @@ from django.contrib import admin, messages
 from django.contrib.admin import display
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import LogEntry
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.forms import Form, Script
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
@@ -28,8 +29,9 @@ from config.admin.dates import TimeRangeFilter
 from config.admin.export import Exporting
 from config.admin.keyset import whole_id
 from config.admin.page import page, unless_unchanged
+from config.admin.post_only import post_only
 from conversations.access import ThreadNotFound
-from conversations.admin import inbox_views
+from conversations.admin import inbox_views, saved_views
 from conversations.admin.forms import AssignForm, TagsForm
 from conversations.admin.inbox_filters import (
     FLAG_FILTERS,
@@ -112,11 +114,30 @@ class Inbox(ChatbotRows):
         return answer
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the route that the page polls."""
+        """Add the route that the page polls, and the one that changes saved views."""
         news = path(
             "news/", self.admin_site.admin_view(self.news), name="conversations_thread_news"
         )
-        return [news, *super().get_urls()]
+        views = path(
+            "views/",
+            self.admin_site.admin_view(post_only(self.change_views)),
+            name="conversations_thread_views",
+        )
+        return [news, views, *super().get_urls()]
+
+    def change_views(self, request: HttpRequest) -> HttpResponse:
+        """Save the shown view under a name, or delete a saved view, and return to the list."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        query = request.POST.get("query", "")
+        if "remove" in request.POST:
+            saved_views.remove(request)
+        elif view := saved_views.save(request, self):
+            query = view.query
+            messages.success(request, f"View “{view}” saved")
+        else:
+            messages.error(request, "Not saved: enter a name of at most 50 characters")
+        return HttpResponseRedirect(f"{self.url_of('changelist')}?{query.lstrip('?')}")
 
     def news(self, request: HttpRequest) -> HttpResponse:
         """Return the id and state of each row on a view's first page, or 304 if nothing changed."""

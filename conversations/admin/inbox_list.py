@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 
 from accounts.admin.scope import once, person
 from config.admin.keyset import KeysetChangeList
-from conversations.admin import inbox_views
+from conversations.admin import inbox_views, saved_views
 from conversations.admin.inbox_filters import BOUNDED, KEPT
 from conversations.admin.inbox_views import LATEST, SHOWN, VIEWS, shown
 from conversations.admin.waiting_time import ago
@@ -55,6 +55,8 @@ class InboxList(KeysetChangeList):
         self.last_answer: tuple[datetime, str] | None = None
         super().__init__(request, *args, **options)
         self.title = "Inbox"
+        self.saved = saved_views.shown(request, self.model_admin)
+        self.save_form = saved_views.form_for(request, auto_id="save-%s")
 
     def get_queryset(
         self, request: HttpRequest, exclude_parameters: list[str] | None = None

@@ -7,6 +7,7 @@ from conversations.models.ledger_check import LedgerCheck
 from conversations.models.message import Message
 from conversations.models.owed_reply import OwedReply
 from conversations.models.reply_origin import ReplyOrigin
+from conversations.models.saved_view import SavedView
 from conversations.models.thread import Thread
 from conversations.models.thread_count import ThreadCount
 from conversations.models.timeline_entry import TimelineEntry
@@ -23,6 +24,7 @@ __all__ = [
     "Message",
     "OwedReply",
     "ReplyOrigin",
+    "SavedView",
     "Thread",
     "ThreadCount",
     "TimelineEntry",

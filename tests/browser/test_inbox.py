@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 from django.core import mail
 from django.urls import reverse
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from accounts import mail_queue
 from accounts.models import Account, User
@@ -19,6 +20,7 @@ from tests.browser.conftest import PATIENCE, Opens, open_page, page_of
 from tests.browser.crawl import DESK, HEIGHT, PHONE
 from tests.browser.devices import Device
 from tests.factories.conversations import MessageFactory, ThreadFactory, VisitorFactory
+from tests.factories.staff import signed_in
 from tests.factories.webhooks import DeliveryFactory
 
 INBOX = f"{reverse('admin:conversations_thread_changelist')}?view=waiting"
@@ -108,6 +110,40 @@ def test_a_conversation_that_is_marked_as_unread_is_listed_until_it_is_opened(
         device.press(page.get_by_role("link", name="Anna Berg"))
     page.goto(f"{INBOX.split('?')[0]}?view=unread")
     expect(page.get_by_text("There are no conversations in this view.")).to_be_visible()
+
+
+def test_a_filtered_view_is_saved_and_opened_again(device: Device, thread: Thread) -> None:
+    page = device.page
+    page.goto(f"{INBOX.split('?')[0]}?view=open&tag=billing")
+    expect(page.get_by_text("tag: billing")).to_be_visible()
+    device.press(page.get_by_text("Save this view"))
+    device.write(page.get_by_label("Name of the view"), "Billing")
+    device.press(page.get_by_role("button", name="Save", exact=True))
+    expect(page.get_by_text("View “Billing” saved")).to_be_visible()
+    device.press(page.get_by_role("link", name="Clear all (1)"))
+    expect(page.locator("#result_list")).to_contain_text("Anna Berg")
+    device.press(page.get_by_role("link", name="Billing", exact=True))
+    expect(page.get_by_text("tag: billing")).to_be_visible()
+    expect(page.get_by_text("Nothing matches")).to_be_visible()
+
+
+def test_the_hour_that_a_row_shows_finds_the_row(
+    browser: Browser, live_server: object, person: User, thread: Thread
+) -> None:
+    moment = datetime(2026, 5, 1, 23, 30, 45, tzinfo=UTC)
+    Thread.objects.filter(pk=thread.pk).update(updated_at=moment)
+    context = browser.new_context(base_url=str(live_server), timezone_id="Europe/Vienna")
+    session = signed_in(person).cookies["sessionid"].value
+    context.add_cookies([{"name": "sessionid", "value": session, "url": str(live_server)}])
+    page = context.new_page()
+    page.goto(f"{INBOX.split('?')[0]}?view=open")  # its script stores the time zone
+    for hour, found in (("01:30", 1), ("23:30", 0)):
+        day = "2026-05-02"
+        ends = f"updated_at_from_0={day}&updated_at_from_1={hour}&updated_at_to_0={day}"
+        page.goto(f"{INBOX.split('?')[0]}?view=open&{ends}&updated_at_to_1={hour}")
+        expect(page.get_by_role("link", name="Anna Berg")).to_have_count(found)
+    expect(page.get_by_text("updated (Europe/Vienna): from 2026-05-02 23:30")).to_be_visible()
+    context.close()
 
 
 @pytest.mark.slow
