@@ -26,6 +26,7 @@ from webhooks.models.delivery import State
 
 PAGE = 50
 LINKED = 4_000  # texts longer than this are not searched for URLs, because the search is slow
+TRIED = 2_000  # maximum length of a question in the URL of "Try it"
 OTHER_THREADS = 5
 COUNTED = 100  # maximum number of deliveries to count per thread
 
@@ -103,6 +104,13 @@ class Bubble:
         return f"{message.llm_model or 'deleted model'}, {message.reply_ms:,} ms"
 
     @property
+    def question(self) -> str:
+        """Return the question of a fallback or disliked reply, for trying it again, or ""."""
+        message = self.message
+        bad = message.fallback_reason or counter(message.reaction) == "negative_count"
+        return message.parent_message.content[:TRIED] if bad and message.parent_message else ""
+
+    @property
     def draft(self) -> Draft | None:
         """Return the draft made from a late reply to this message, or None."""
         return getattr(self.message, "draft", None)
@@ -170,7 +178,7 @@ def state_of(
 
 def bubbles(messages: "QuerySet[Message]") -> list[Bubble]:
     """Build a bubble for each message, with the lines that explain it."""
-    shown = list(messages.select_related("draft", "llm_model", "origin"))
+    shown = list(messages.select_related("draft", "llm_model", "origin", "parent_message"))
     why = explained(shown)
     after: dict[int, list[TimelineEntry]] = {}
     if shown:
@@ -195,7 +203,8 @@ def newest(thread: Thread, before: str | None) -> Excerpt:
     known = mark if mark and thread.messages.filter(pk=mark).exists() else None
     page = bubbles(history.page(PAGE, thread=thread.pk, before=known))
     older = len(page) > PAGE
-    return Excerpt(page[:PAGE][::-1], older, () if older else entries(thread.pk, 0, 0))
+    first = entries(thread.pk, 0, 0)
+    return Excerpt(page[:PAGE][::-1], older, () if older else first)
 
 
 def excerpt_context(thread: Thread, request: HttpRequest) -> dict[str, Any]:

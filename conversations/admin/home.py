@@ -68,7 +68,13 @@ def cards(request: HttpRequest, choice: Choice, figures: Figures) -> list[Card]:
                 waits > 0,
             ),
             Card("messages", f"{total['messages']:,}", latest),
-            Card("AI replies", f"{total['ai_replies']:,}", latest, share(figures)),
+            Card("AI replies", f"{total['ai_replies']:,}", latest),
+            Card(
+                "fallback replies",
+                f"{total['fallbacks']:,}",
+                f"{latest}&fallback=1",
+                share(figures),
+            ),
             Card("escalations", f"{total['escalations']:,}", escalated, figures.answer_time),
         ]
     if may_view(request, "conversations.lead"):

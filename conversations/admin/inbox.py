@@ -36,6 +36,8 @@ from conversations.admin.forms import AssignForm, TagsForm
 from conversations.admin.inbox_filters import (
     FLAG_FILTERS,
     AssigneeFilter,
+    DislikedFilter,
+    FallbackFilter,
     LeadFilter,
     PlatformFilter,
     TagFilter,
@@ -299,6 +301,8 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
         TagFilter,
         *FLAG_FILTERS,
         LeadFilter,
+        DislikedFilter,
+        FallbackFilter,
         PlatformFilter,
         ("updated_at", TimeRangeFilter),
     )

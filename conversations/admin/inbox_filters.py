@@ -21,7 +21,7 @@ from chatbots.models import Chatbot
 from config.admin.choices import OFFERED
 from config.admin.keyset import whole_id
 from config.database.collected import Collected
-from conversations.models import Lead
+from conversations.models import Lead, Message
 from conversations.models.thread import ThreadQuerySet
 from conversations.services import search
 from conversations.services.search import NEWEST_KEPT
@@ -60,6 +60,22 @@ def with_lead(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQ
     if chatbots is not None:
         leads = leads.filter(chatbot__in=chatbots)
     return rows.filter(pk__in=Collected(leads.values("thread_id")[:NEWEST_KEPT]))
+
+
+def disliked(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
+    """Select the threads in which the visitor gave a thumbs-down."""
+    return rows.filter(negative_count__gt=0) if value == "1" else rows.none()
+
+
+def with_fallback(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
+    """Select the threads of the newest fallback replies."""
+    if value != "1":
+        return rows.none()
+    replies, chatbots = Message.objects.filter(fallback_reason__isnull=False), scope(request)
+    if chatbots is not None:
+        replies = replies.filter(thread__chatbot__in=chatbots)
+    newest = replies.order_by("-id").values("thread_id")[:NEWEST_KEPT]
+    return rows.filter(pk__in=Collected(newest))
 
 
 def from_platform(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
@@ -103,10 +119,12 @@ KEPT: dict[str, Keep] = {
     "assignee": of_assignee,
     "tag": with_tag,
     "lead": with_lead,
+    "disliked": disliked,
+    "fallback": with_fallback,
     "platform": from_platform,
     **{name: flagged(name) for name in FLAGS},
 }
-BOUNDED = {"tag", "lead"}
+BOUNDED = {"tag", "lead", "fallback"}
 
 
 def applied(request: HttpRequest, rows: ThreadQuerySet) -> ThreadQuerySet:
@@ -159,6 +177,24 @@ class LeadFilter(Kept, DropdownFilter):
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
         """Offer the only choice: threads with a lead."""
         return [("1", "captured")]
+
+
+class DislikedFilter(LeadFilter):
+    """Filters for threads with a thumbs-down."""
+
+    title = "thumbs down"
+    parameter_name = "disliked"
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
+        """Offer the only choice."""
+        return [("1", "given")]
+
+
+class FallbackFilter(DislikedFilter):
+    """Filters for threads in which the bot could not answer."""
+
+    title = "fallback reply"
+    parameter_name = "fallback"
 
 
 class FlagFilter(Kept, RadioFilter):

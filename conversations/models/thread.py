@@ -19,6 +19,7 @@ SELECTIVE_VIEWS: dict[str, tuple[tuple[str, ...], dict[str, bool | int | str]]] 
     "unassigned": (LATEST, {"escalated": True, "assignee__isnull": True, **OPEN}),
     "unread": (LATEST, {"unread_messages_count__gt": 0, **OPEN}),
     "important": (LATEST, {"important": True}),
+    "disliked": (LATEST, {"negative_count__gt": 0}),
     "resolved": (LATEST, {"resolved": True}),
     "archived": (LATEST, {"archived": True}),
     "platform": (("platform_source", *LATEST), {"platform_source__gt": ""}),

@@ -21,7 +21,7 @@ from webhooks.models import Delivery, Endpoint, RetryJob
 
 FEW, MANY = 10, 10_000
 # Maximum number of queries for a chatbot's page, for any other form, and for a list
-BOT, FORM, LIST = 32, 20, 11
+BOT, FORM, LIST = 32, 20, 12
 FEWER = {Account: 300, Chatbot: 300}
 # The columns in which the copies of a row differ. All copies keep the row's account, chatbot and
 # thread.

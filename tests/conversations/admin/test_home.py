@@ -56,7 +56,7 @@ def test_the_figures_count_only_the_users_own_chatbots(client: Client, chatbot: 
     shown = cards(client)
     assert (shown.pop("waiting for a person"), shown.pop("messages")) == ("2", "5")
     assert (shown.pop("AI replies"), shown.pop("deliveries failed")) == ("2", "3")
-    assert shown == {"escalations": "1", "leads": "1"}
+    assert shown == {"fallback replies": "1", "escalations": "1", "leads": "1"}
 
 
 @pytest.mark.parametrize("span", ["1h", "24h", "7d", "30d", "unknown"])

@@ -1,5 +1,6 @@
 """The inbox's filters by time, and how the list shows which filters are active."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from html import unescape
 
@@ -9,7 +10,10 @@ from django.utils import timezone
 
 from chatbots.models import Chatbot
 from conversations.models import Thread
+from conversations.models.message import MessageType
 from tests.conversations.admin.test_inbox import INBOX, talk, titles
+from tests.factories.chatbots import ChatbotFactory
+from tests.factories.conversations import MessageFactory
 
 
 def at(thread: Thread, moment: datetime) -> None:
@@ -77,6 +81,31 @@ def test_a_wrong_time_is_reported_and_stays_with_the_other_filters(
     assert 'value="25:00"' in page
     assert "tag: billing" in page
     assert not answer.context["cl"].result_list
+
+
+def test_bad_answers_are_found_and_their_question_can_be_tried(
+    client: Client, chatbot: Chatbot
+) -> None:
+    found = {}
+    for title, reply, counted in (
+        ("disliked", {"reaction": "NEGATIVE"}, {"negative_count": 1}),
+        ("fallback", {"fallback_reason": "timeout"}, {}),
+        ("good", {"reaction": "POSITIVE"}, {"positive_count": 1}),
+    ):
+        found[title] = talk(chatbot, title, **counted)
+        asked = MessageFactory(thread=found[title], content="Where & when?")
+        kind = MessageType.AI_MESSAGE
+        MessageFactory(thread=found[title], message_type=kind, parent_message=asked, **reply)
+    foreign = talk(ChatbotFactory(), "foreign", negative_count=1)
+    MessageFactory(thread=foreign, message_type=MessageType.AI_MESSAGE, fallback_reason="x")
+    for title, thread in found.items():
+        page = unescape(client.get(f"{INBOX}{thread.pk}/change/").content.decode())
+        if title == "good":
+            assert "Try this question" not in page
+            continue
+        assert titles(client, f"?view=open&{title}=1") == [title]
+        [link] = re.findall(r'href="([^"]*)">Try this question', page)
+        assert ">Where &amp; when?</textarea>" in client.get(link).content.decode()
 
 
 def test_active_filters_are_named_and_each_can_be_removed(client: Client, chatbot: Chatbot) -> None:
