@@ -16,6 +16,7 @@ from uuid import UUID, uuid4
 from django.core.mail import EmailMessage
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
+from django.db.models.expressions import OrderBy
 from django.utils import timezone
 
 from accounts.models import Mail
@@ -52,6 +53,7 @@ class Unsendable(Exception):
 def claim(most: int) -> list[tuple[str, str]]:
     """Claim the emails that have been due longest. At most `most` are in flight at a time.
 
+    Emails that belong to no account come first: somebody is waiting for them, and they are few.
     Returns each email's id and claim token. `send` replaces the token.
     """
     token = uuid4()
@@ -65,7 +67,11 @@ def claim(most: int) -> list[tuple[str, str]]:
         return []
     with transaction.atomic():
         in_flight = waiting.filter(claim__isnull=False).exclude(has_expired()).count()
-        keys = unlocked_keys(due.order_by("due_at", "id")[: max(0, most - in_flight)])
+        keys = unlocked_keys(
+            due.order_by(OrderBy(Q(account=None), descending=True), "due_at", "id")[
+                : max(0, most - in_flight)
+            ]
+        )
         Mail.objects.filter(pk__in=keys).update(claim=token, claimed_until=lease_end())
     return [(str(key), str(token)) for key in keys]
 
@@ -89,7 +95,7 @@ def send(mail_id: str, claim: str) -> None:
 
 
 def _send(mail_id: str, token: UUID) -> None:
-    mail = Mail.objects.select_related("invitation").filter(pk=mail_id).first()
+    mail = Mail.objects.select_related("invitation", "person").filter(pk=mail_id).first()
     if mail is None:  # deleted in the meantime, for example with its invitation or thread
         return
     if mail.tries > MOST_TRIES:

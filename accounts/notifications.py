@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from accounts.models import Account, Invitation, Mail
+from accounts.models import Account, Invitation, Mail, User
 from config.database.lengths import SHORT
 
 MAILS_PER_HOUR = 100  # per account; emails may contain text from visitors, so this limits spam
@@ -83,6 +83,23 @@ def quota_used(account: Account, *, percent: int, quota: int) -> None:
         body=(
             f"The account {account.name} has used {percent}% of this month's {quota:,} messages "
             f"(plan {account.plan}).\n\n{consequence}\n"
+        ),
+    )
+
+
+def password_reset(person: User) -> None:
+    """Store the email with which a person sets a new password. It counts toward no account's limit.
+
+    The link is added when the email is sent and is never stored.
+    """
+    Mail.objects.create(
+        person=person,
+        to=person.email,
+        subject="Set a new password",
+        body=(
+            f"Somebody has asked for a link that sets a new password for {person.email}.\n"
+            "The link works once, within an hour after this email was sent. "
+            "If it was not you, ignore this email."
         ),
     )
 

@@ -52,7 +52,7 @@ def forget_answers() -> datetime:
 def prune_mails() -> datetime:
     """Delete old emails and expired invitations. Runs once a day."""
     began = timezone.now()
-    expired = Invitation.objects.filter(created_at__lt=began - Invitation.LIFE)
+    expired = Invitation.objects.filter(updated_at__lt=began - Invitation.LIFE)
     ended = periodic.run(chain(mail_queue.prune(), delete_unlocked(expired.order_by("pk"))))
     return began + (timedelta(days=1) if ended else timedelta(minutes=1))
 

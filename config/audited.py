@@ -23,6 +23,7 @@ AUDITED = (
     "chatbots.LlmModel",
     "chatbots.Localization",
     "chatbots.Persona",
+    "conversations.CannedReply",
     "webhooks.Endpoint",
 )
 

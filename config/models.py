@@ -73,8 +73,8 @@ class PeriodicWork(models.Model):
     objects = PeriodicWorkQuerySet.as_manager()
 
     class Meta:
-        verbose_name = "kind of periodic work"
-        verbose_name_plural = "kinds of periodic work"
+        verbose_name = "background job"
+        verbose_name_plural = "background jobs"
 
     def __str__(self) -> str:
         return self.name

@@ -180,6 +180,8 @@ WHITENOISE_USE_FINDERS = not static_files.is_collected(STATIC_ROOT)
 WHITENOISE_KEEP_ONLY_HASHED_FILES = True
 WHITENOISE_SKIP_COMPRESS_EXTENSIONS = static_files.UNCOMPRESSED
 warnings.filterwarnings("ignore", message="No directory at", category=UserWarning)
+AUTHENTICATION_BACKENDS = ["accounts.staff.RoleBackend"]
+PASSWORD_RESET_TIMEOUT = 3600  # seconds
 PASSWORD_HASHERS = ["accounts.hashing.PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
@@ -292,6 +294,7 @@ SPECTACULAR_SETTINGS = {
     ],
 }
 UNFOLD = theme.UNFOLD
+ADMIN_START = "/admin/conversations/thread/"  # the inbox, to which an accepted invitation leads
 ADMIN_SEARCH = "conversations.admin.finder.find"  # the search behind Ctrl+K
 ADMIN_PASSWORD_FORM = "accounts.sign_in.PasswordForm"  # noqa: S105 - the path of a class
 LOGIN_URL, LOGIN_REDIRECT_URL = "admin:login", "admin:index"

@@ -270,7 +270,7 @@ def administrator() -> tuple[User, str]:
     """Find or create the superuser, and set a new password."""
     password = secrets.token_urlsafe(12)
     user = active_user(ADMIN_EMAIL, name="Administrator")
-    user.is_staff = user.is_superuser = True
+    user.is_superuser = True
     user.set_password(password)
     user.save()
     return user, password

@@ -4,15 +4,15 @@ Each email is stored as a row, in the same transaction as the change that causes
 it later.
 """
 
+from accounts.models import User
 from accounts.notifications import write
 from chatbots.models import Chatbot, LeadSettings
 from conversations.models import Lead, Thread
 
 
 def staff_of(thread: Thread) -> list[str]:
-    """List the email addresses of the staff who may use a thread's chatbot."""
-    people = Chatbot.objects.filter(pk=thread.chatbot_id).users()
-    staff = people.filter(is_staff=True, is_active=True).order_by("email")
+    """List the email addresses of the people who may use a thread's chatbot."""
+    staff = Chatbot.objects.filter(pk=thread.chatbot_id).agents().order_by("email")
     return list(staff.values_list("email", flat=True))
 
 
@@ -43,6 +43,17 @@ def still_waiting(thread: Thread) -> None:
             f"{thread.visitor} has been waiting for an answer for more than {allowed}.\n\n"
             f"Answer here: {thread.dashboard_url}\n"
         ),
+    )
+
+
+def mentioned(thread: Thread, emails: list[str], *, by: User, text: str) -> None:
+    """Notify colleagues that an internal note mentions them."""
+    write(
+        thread.chatbot.account,
+        emails,
+        thread_id=thread.pk,
+        subject=f"{thread.chatbot.name}: {by.get_full_name()} mentioned you in a note",
+        body=f"{text}\n\nOpen the conversation: {thread.dashboard_url}\n",
     )
 
 

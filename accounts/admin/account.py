@@ -1,4 +1,4 @@
-"""The admin pages for accounts: plan, members, invitations and usage."""
+"""The admin pages for accounts: plan, members and usage."""
 
 from datetime import date
 from typing import Any
@@ -14,7 +14,6 @@ from django.utils import timezone
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminEmailInputWidget
 
-from accounts.admin.invitation import InvitationInline
 from accounts.admin.membership import MembershipInline
 from accounts.admin.scope import AccountRows, person
 from accounts.admin.usage import UsageInline, used
@@ -108,7 +107,7 @@ class AccountAdmin(AccountRows):
     search_fields = ("name__istartswith",)
     search_help_text = "the beginning of a name"
     fields = ("name", "owner", "plan", "webhooks_enabled", *HANDOFF)
-    inlines = (MembershipInline, InvitationInline, UsageInline)
+    inlines = (MembershipInline, UsageInline)
     change_form_outer_before_template = "admin/accounts/account_head.html"
     empty_text = (
         "You do not manage any accounts. Superusers can add one. To manage an existing account, "
@@ -144,7 +143,7 @@ class AccountAdmin(AccountRows):
         return form
 
     def get_inlines(self, request: HttpRequest, obj: Account | None) -> Any:
-        """Show members, invitations and usage only for an existing account."""
+        """Show members and usage only for an existing account."""
         return self.inlines if obj else ()
 
     def get_readonly_fields(self, request: HttpRequest, obj: Account | None = None) -> Any:

@@ -17,7 +17,7 @@ from accounts.models import Account, ApiKey, User
 from config.admin.choices import RowSelect
 
 LONGEST_LIFE = 3_650  # maximum lifetime of a key, in days
-NOT_ISSUABLE = "no active staff member of this account has this email address"
+NOT_ISSUABLE = "no active member of this account has this email address"
 GRACE = {0: "none: the old key expires immediately", 1: "1 hour", 24: "24 hours", 168: "7 days"}
 
 
@@ -73,7 +73,6 @@ class IssueForm(forms.Form):
         elif not (
             owner
             and owner.is_active
-            and owner.is_staff
             and accounts_of(Caller(owner.pk)).filter(pk=account.pk).exists()
         ):
             self.add_error("email", NOT_ISSUABLE)

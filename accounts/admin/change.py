@@ -2,15 +2,23 @@
 
 from typing import Any
 
+from django.apps import apps
 from django.contrib import admin
-from django.db.models import DateTimeField
+from django.contrib.contenttypes.models import ContentType
+from django.db.models import DateTimeField, QuerySet
+from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from unfold.admin import ModelAdmin
+from unfold.contrib.filters.admin import DropdownFilter
 from unfold.decorators import display
 
-from accounts.admin.scope import AccountRows, ReadOnly
-from accounts.models import Change
-from config.admin.dates import at
+from accounts.admin.scope import AccountRows, ReadOnly, scoped_rows
+from accounts.models import Change, User
+from config.admin.choices import RowFilter, first_and_selected
+from config.admin.dates import TimeRangeFilter, at
+from config.admin.keyset import whole_id
+from config.audited import AUDITED
 
 IN_A_LIST = 4  # maximum number of changed fields that the list names for each change
 NO_VALUE = "(none)"
@@ -39,6 +47,41 @@ def value_in_words(value: object, *, is_time: bool) -> str:
     return f"{value} UTC" if is_time else str(value) or "(empty)"
 
 
+class PersonFilter(RowFilter):
+    """Filters by the person who made the change."""
+
+    title = "person"
+    parameter_name = "actor"
+
+    def rows(self, request: HttpRequest, model_admin: ModelAdmin) -> "QuerySet[Any]":
+        """Return the people that the signed-in person may see."""
+        return scoped_rows(model_admin.admin_site, User, request)
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
+        """Offer people by email address, because some names are hidden from managers."""
+        people = self.rows(request, model_admin).prefetch_related(None).order_by("email", "id")
+        offered = first_and_selected(people.only("email"), whole_id(self.value() or ""))
+        return [(str(user.pk), user.email) for user in offered]
+
+
+class KindFilter(DropdownFilter):
+    """Filters by the kind of the changed row."""
+
+    title = parameter_name = "kind"
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
+        """Offer the kinds that the audit log covers."""
+        kinds = [(label, str(apps.get_model(label)._meta.verbose_name)) for label in AUDITED]
+        return sorted(kinds, key=lambda kind: kind[1].lower())
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        """Select the changes to rows of the kind."""
+        if self.value() not in AUDITED:
+            return queryset
+        kind = ContentType.objects.get_for_model(apps.get_model(str(self.value())))
+        return queryset.filter(content_type=kind)
+
+
 @admin.register(Change)
 class ChangeAdmin(ReadOnly, AccountRows):
     """Superusers see all changes. Managers see only the changes in their accounts."""
@@ -49,6 +92,7 @@ class ChangeAdmin(ReadOnly, AccountRows):
     search_help_text = "the complete id of a changed row"
     list_display = (at("timestamp", "when"), "who", "action_in_words", "what", "fields_in_words")
     list_select_related = ("actor", "content_type")
+    list_filter = (PersonFilter, KindFilter, ("timestamp", TimeRangeFilter))
     fields = readonly_fields = (
         at("timestamp", "when"),
         "who",

@@ -11,19 +11,25 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from accounts.admin.api_key import holders
 from accounts.models import Membership
-from accounts.permissions import MAY, PERMISSIONS, Action
+from accounts.permissions import CHATBOT_VIEW, MAY, PERMISSIONS, Action
 from config.admin.conflict import SEEN, ConflictForm
 from config.admin.dates import time_element
 from config.admin.inline_pages import PagedInline
 
 HIDDEN = "hidden"
+WORDS = {CHATBOT_VIEW: "list all chatbots"}
+
+
+def in_words(permission: str) -> str:
+    """Describe a permission, with the name that the API uses."""
+    return f"{WORDS[permission]} ({permission})"
 
 
 class StandingForm(ConflictForm):
     """A form for a role and permissions. The permissions are checkboxes."""
 
     permissions = forms.MultipleChoiceField(
-        choices=[(name, name) for name in PERMISSIONS],
+        choices=[(name, in_words(name)) for name in PERMISSIONS],
         required=False,
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
     )
@@ -33,13 +39,13 @@ class MembershipInline(PagedInline):
     """The members of an account. New members join by invitation.
 
     A member may also belong to accounts that other people manage. The list therefore shows
-    the name, staff status and last sign-in only for members that `holders` returns.
+    the name and the last sign-in only for members that `holders` returns.
     """
 
     model = Membership
     form = StandingForm
-    readonly_fields = ("email", "name", "chatbots", "staff", "last_sign_in")
-    fields = ("email", "name", "role", "permissions", "chatbots", "staff", "last_sign_in", SEEN)
+    readonly_fields = ("email", "name", "chatbots", "last_sign_in")
+    fields = ("email", "name", "role", "permissions", "chatbots", "last_sign_in", SEEN)
     verbose_name_plural = "members"
     ordering = ("pk",)
 
@@ -58,11 +64,6 @@ class MembershipInline(PagedInline):
         """Show how many chatbots the member can use, or "all" if the role covers every chatbot."""
         wide = membership.role in MAY[Action.USE_CHATBOT]
         return "all" if wide else str(membership.added_to)
-
-    @admin.display(description="staff")
-    def staff(self, membership: Any) -> str:
-        """Show whether the member can open the admin."""
-        return ("yes" if membership.user.is_staff else "no") if membership.known else HIDDEN
 
     @admin.display(description="last sign-in")
     def last_sign_in(self, membership: Any) -> SafeString | str:

@@ -12,11 +12,9 @@ from uuid import UUID
 from django.contrib.admin import AdminSite, FieldListFilter, ShowFacets, SimpleListFilter
 from django.contrib.admin.exceptions import NotRegistered
 from django.contrib.admin.utils import get_fields_from_path, unquote
-from django.contrib.auth.models import Permission
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError
 from django.db.models import (
-    Exists,
     Field,
     ForeignKey,
     JSONField,
@@ -93,19 +91,6 @@ def scoped_rows(site: AdminSite, model: type[Model], request: HttpRequest) -> "Q
         return site.get_model_admin(model).get_queryset(request)
     except NotRegistered:
         return model._default_manager.none()
-
-
-def holds(user: User, permission: str) -> Exists:
-    """Build a condition that checks a user's model permission as part of another query.
-
-    Polled views use this condition, because `has_perm` would run two more queries and read all of
-    the user's permissions.
-    """
-    app, codename = permission.split(".")
-    holders = Q(user=user.pk) | Q(group__user=user.pk)
-    return Exists(
-        Permission.objects.filter(holders, content_type__app_label=app, codename=codename)
-    )
 
 
 def with_row(

@@ -1,5 +1,6 @@
 """The admin pages for people: who can sign in, and what they may do."""
 
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any
 
@@ -8,24 +9,25 @@ from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from unfold.forms import AdminPasswordChangeForm, UserCreationForm
-from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from accounts.admin.api_key import holders
+from accounts.admin.membership import HIDDEN
 from accounts.admin.scope import ScopedAdmin, managed_accounts, person
-from accounts.models import Account, User
+from accounts.models import Account, Membership, User
+from accounts.permissions import Role
 from accounts.services.user import delete_user
 from config.admin.conflict import ConflictForm
-from config.admin.dates import at
+from config.admin.dates import at, time_element
 
-# Groups have no page, because only a migration sets their permissions.
+# Groups have no page, because roles in accounts take their place.
 admin.site.unregister(Group)
 
-SIGNED_IN = at("last_login", "last sign-in", empty="never")
+ROLES = 3  # maximum number of accounts that a list names for each person
 CREATED = at("created_at", "created")
 
 
@@ -47,7 +49,7 @@ class PersonChangeForm(ConflictForm):
 
     class Meta:
         model = User
-        fields = ("email", "name", "is_active", "is_staff", "is_superuser", "groups")
+        fields = ("email", "name", "is_active", "is_superuser")
 
     def mark_of(self, row: Any) -> str:
         """Return a digest of the values, because users have no `updated_at` column."""
@@ -59,25 +61,26 @@ class PersonChangeForm(ConflictForm):
 class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # generic only in stubs
     """Superusers can add and change people. Managers can view the people in their accounts.
 
-    Managers see the email addresses of these people, but names and timestamps only for the people
-    that `holders` returns.
+    Managers see the email addresses and roles of these people, but names and timestamps only for
+    the people that `holders` returns.
     """
 
     key = ("email", "id")
     form, add_form = PersonChangeForm, PersonCreationForm
     change_password_form = AdminPasswordChangeForm
-    list_display = ("email", "name", "is_active", "is_staff", "is_superuser", SIGNED_IN)
-    list_filter = ("is_active", "is_staff", "is_superuser")
+    list_display = ("email", "shown_name", "roles", "last_sign_in", "is_active", "is_superuser")
+    list_filter = ("is_active", "is_superuser")
+    list_before_template = "admin/accounts/people_head.html"
     search_fields = ("email__istartswith", "name__istartswith")
     search_help_text = "the beginning of an email address or a name"
-    empty_text = "There are no people in your accounts yet. Invite people on an account's page."
+    empty_text = "There are no people in your accounts yet. Invite somebody."
     ordering = key
     filter_horizontal = ()
-    readonly_fields = ("can_sign_in", SIGNED_IN, CREATED)
+    readonly_fields = ("can_sign_in", "roles", "last_sign_in", CREATED)
     fieldsets = (
         (None, {"fields": ("email", "name", "can_sign_in")}),
-        ("Rights", {"fields": ("is_active", "is_staff", "is_superuser", "groups")}),
-        ("Times", {"fields": (SIGNED_IN, CREATED)}),
+        ("Rights", {"fields": ("roles", "is_active", "is_superuser")}),
+        ("Times", {"fields": ("last_sign_in", CREATED)}),
     )
     add_fieldsets = (
         (None, {"fields": ("email", "name", "usable_password", "password1", "password2")}),
@@ -87,6 +90,44 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # gen
         """Select the people who belong to accounts that the signed-in person manages."""
         people = User.objects.belonging_to(managed_accounts(request))
         return rows.filter(pk__in=people.values("pk"))
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Any]":
+        """Read each person's roles, for managers only those in the accounts that they manage."""
+        members = Membership.objects.select_related("account").order_by("account__name", "pk")
+        owned: QuerySet[Account] = Account.objects.order_by("name", "pk")
+        if not person(request).is_superuser:
+            members = members.filter(account__in=managed_accounts(request))
+            owned = owned.filter(pk__in=managed_accounts(request))
+        rows: QuerySet[Any] = super().get_queryset(request)
+        known: QuerySet[Any] = rows.annotate(
+            known=Exists(holders(request).filter(pk=OuterRef("pk")))
+        )
+        return known.prefetch_related(
+            Prefetch("memberships", members[: ROLES + 1], to_attr="joined"),
+            Prefetch("owned_accounts", owned[: ROLES + 1], to_attr="owned"),
+        )
+
+    @admin.display(description="name")
+    def shown_name(self, user: Any) -> str:
+        """Show the name, unless the person also belongs to accounts that others manage."""
+        return user.name if user.known else HIDDEN
+
+    @admin.display(description="role")
+    def roles(self, user: Any) -> str:
+        """Show the person's roles, each with its account."""
+        held: Iterable[tuple[str, Account]] = [
+            *((Role.OWNER, account) for account in user.owned),
+            *((one.role, one.account) for one in user.joined),
+        ]
+        words = [f"{role} of {account}" for role, account in held]
+        return ", ".join(words[:ROLES]) + (" …" if len(words) > ROLES else "") or "none"
+
+    @admin.display(description="last sign-in")
+    def last_sign_in(self, user: Any) -> str:
+        """Show when the person last signed in to the admin."""
+        if not user.known:
+            return HIDDEN
+        return time_element(user.last_login) if user.last_login else "never"
 
     @admin.display(description="password")
     def can_sign_in(self, user: User) -> str:
@@ -100,15 +141,15 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # gen
         )
 
     def get_list_display(self, request: HttpRequest) -> Any:
-        """Show managers only email addresses, because people may also belong to other accounts."""
-        return self.list_display if person(request).is_superuser else ("email",)
+        """Show the switches only to superusers, who can change them."""
+        return self.list_display if person(request).is_superuser else self.list_display[:4]
 
     def get_list_filter(self, request: HttpRequest) -> Any:
         """Offer filters only to superusers, because managers do not see the filtered columns."""
         return self.list_filter if person(request).is_superuser else ()
 
     def get_search_fields(self, request: HttpRequest) -> Any:
-        """Let managers search by email address, the only column that they see."""
+        """Let managers search by email address. Names may be hidden from them."""
         return self.search_fields if person(request).is_superuser else self.search_fields[:1]
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
@@ -116,8 +157,8 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # gen
         if person(request).is_superuser:
             return super().get_fieldsets(request, obj)
         if obj and holders(request).filter(pk=obj.pk).exists():
-            return ((None, {"fields": ("email", "name", SIGNED_IN, CREATED)}),)
-        return ((None, {"fields": ("email",)}),)
+            return ((None, {"fields": ("email", "name", "roles", "last_sign_in", CREATED)}),)
+        return ((None, {"fields": ("email", "roles")}),)
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
@@ -137,18 +178,3 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # gen
     def delete_model(self, request: HttpRequest, obj: User) -> None:
         """Delete a person, but keep the audit trail entries that refer to them."""
         delete_user(obj)
-
-    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
-        """Offer the groups as checkboxes. A migration creates the groups."""
-        if db_field.name == "groups":
-            options |= {
-                "queryset": Group.objects.order_by("name"),
-                "widget": UnfoldAdminCheckboxSelectMultipleWidget,
-            }
-        field = super().formfield_for_manytomany(db_field, request, **options)
-        if db_field.name == "groups" and field:
-            field.help_text = (
-                "Which pages the person can open. “Account admins” is for owners and super admins, "
-                "“Agents” for other members. Memberships determine whose data the pages show."
-            )
-        return field

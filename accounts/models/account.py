@@ -67,7 +67,10 @@ class Account(Row):
         help_text="Without the add-on, webhooks cannot be set up or sent",
     )
     mail_on_escalation = models.BooleanField(
-        default=False, help_text="Email the account's staff when a visitor asks for a person"
+        "email on escalation",
+        default=True,
+        help_text="When a visitor asks for a person, email the owner and everyone else who may "
+        "use the chatbot",
     )
     remind_after_minutes = models.PositiveSmallIntegerField(
         "remind after (minutes)",

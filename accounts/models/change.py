@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.text import Truncator
 
 from accounts.models.account import Account
+from accounts.models.api_key import ApiKey
 from config.database.ids import new_id
 from config.database.lengths import SHORT
 from config.database.prepared import insert
@@ -26,9 +27,17 @@ MASKED = 8 * KEPT  # values are cut to this length before masking, which takes 4
 
 
 def account_of(row: Any) -> UUID | None:
-    """Return the id of the account that a row belongs to, if any."""
+    """Return the id of the account that a row belongs to, if any.
+
+    A key that works in all of a person's accounts counts as belonging to the first account that
+    they own, or else to their only account.
+    """
     if isinstance(row, Account):
         return row.pk
+    if isinstance(row, ApiKey) and row.account_id is None:
+        owned = row.user.owned_accounts.order_by("pk").values_list("pk", flat=True).first()
+        joined = row.user.memberships.values_list("account", flat=True)[:2]
+        return owned or (joined[0] if len(joined) == 1 else None)
     try:
         owner = row if hasattr(row, "account_id") else getattr(row, "chatbot", None)
     except ObjectDoesNotExist:  # the chatbot is being deleted too
@@ -43,7 +52,7 @@ def name_of(row: Any) -> str:
     """
     if not hasattr(row, "email") and not hasattr(row, "user"):
         return Truncator(masked(str(row))).chars(SHORT)
-    person = row if hasattr(row, "is_staff") else getattr(row, "user", None)
+    person = row if hasattr(row, "last_login") else getattr(row, "user", None)
     return str(getattr(row, "prefix", "") or getattr(person, "name", "") or row.pk)
 
 
@@ -116,17 +125,6 @@ class ChangeManager(LogEntryManager):  # type: ignore[misc]  # the library has n
         insert(entry)
         return entry
 
-    def log_m2m_changes(self, *args: Any, **given: Any) -> "Change | None":
-        """Record which related rows were added to or removed from a many-to-many field."""
-        instance = args[1]
-        entry: Change | None = super().log_m2m_changes(
-            *args,
-            object_repr=name_of(instance),
-            cid=current.get().request_id,
-            **given,
-        )
-        return entry
-
 
 class Change(AbstractLogEntry):  # type: ignore[misc]  # the library has no types
     """One change to one row. The entry outlives the row and the person who changed it."""
@@ -141,6 +139,7 @@ class Change(AbstractLogEntry):  # type: ignore[misc]  # the library has no type
         default=current_person,
         on_delete=models.SET_NULL,
         related_name="+",
+        db_index=False,
     )
     via = models.CharField(max_length=SHORT, default=current_via)
     # AbstractLogEntry's columns, redefined without the indexes that no query uses
@@ -161,6 +160,10 @@ class Change(AbstractLogEntry):  # type: ignore[misc]  # the library has no type
         indexes = [
             models.Index(fields=["account", "-timestamp", "-id"], name="change_of_account"),
             models.Index(fields=["-timestamp", "-id"], name="change_newest"),
+            models.Index(fields=["actor", "-timestamp", "-id"], name="change_by_person"),
+            models.Index(
+                fields=["account", "content_type", "-timestamp", "-id"], name="change_of_kind"
+            ),
             models.Index(fields=["object_pk"], name="change_of_row"),
         ]
 

@@ -13,14 +13,30 @@ from accounts.models.membership import Standing
 from config.database.lengths import SHORT
 
 
+class InvitationQuerySet(models.QuerySet["Invitation"]):
+    """A queryset of invitations, with a method that leaves out the expired ones."""
+
+    def valid(self) -> "InvitationQuerySet":
+        """Select the invitations that have not expired."""
+        return self.filter(updated_at__gt=timezone.now() - Invitation.LIFE)
+
+
 class Invitation(Standing):
-    """An invitation to an email address. Anyone with access to that mailbox can accept it."""
+    """An invitation to an email address. Anyone who has one of its links can accept it.
+
+    Only the emailed link proves that a person receives email at the address. A manager can copy a
+    different link and pass it on. Both work until the invitation is accepted or withdrawn, or until
+    LIFE has passed since it was last sent.
+    """
 
     LIFE = timedelta(days=7)
-    signer = signing.Signer(salt="accounts.invitation")
+    mailed = signing.Signer(salt="accounts.invitation")
+    copied = signing.Signer(salt="accounts.invitation.copied")
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="invitations")
     email = models.EmailField(max_length=SHORT)
+
+    objects = InvitationQuerySet.as_manager()
 
     class Meta:
         ordering = ["account", "email"]
@@ -33,23 +49,23 @@ class Invitation(Standing):
 
     @property
     def expires_at(self) -> datetime:
-        """The time at which the link stops working."""
-        return (self.created_at or timezone.now()) + self.LIFE
+        """The time at which the links stop working. Sending the invitation again postpones it."""
+        return (self.updated_at or timezone.now()) + self.LIFE
 
-    @property
-    def link(self) -> str:
-        """The URL of the page on which the person accepts the invitation. Its token is secret."""
-        return f"{settings.PUBLIC_URL}/invitation?token={self.signer.sign(self.pk.hex)}"
+    def link(self, signer: signing.Signer) -> str:
+        """Return the URL on which the person accepts the invitation. Its token is secret."""
+        return f"{settings.PUBLIC_URL}/invitation?token={signer.sign(self.pk.hex)}"
 
     @classmethod
-    def find(cls, token: str) -> "Invitation | None":
-        """Find the invitation for a token.
+    def find(cls, token: str) -> "tuple[Invitation, bool] | None":
+        """Find the invitation for a token. Also returns whether the token is from the email.
 
         Returns None if the token is invalid, or if the invitation has expired or no longer exists.
         """
-        try:
-            key = cls.signer.unsign(token)
-        except signing.BadSignature:
-            return None
-        valid = cls.objects.filter(created_at__gt=timezone.now() - cls.LIFE)
-        return valid.select_related("account").filter(pk=key).first()
+        for signer in (cls.mailed, cls.copied):
+            try:
+                found = cls.objects.valid().filter(pk=signer.unsign(token)).first()
+            except signing.BadSignature:
+                continue
+            return (found, signer is cls.mailed) if found else None
+        return None

@@ -1,7 +1,11 @@
 """Outgoing emails, which are stored by the transaction that causes them and sent by the worker."""
 
+from django.conf import settings
+from django.contrib.auth.tokens import default_token_generator
 from django.db import models
 from django.utils import timezone
+from django.utils.encoding import force_bytes
+from django.utils.http import urlsafe_base64_encode
 
 from accounts.models.account import Account
 from accounts.models.invitation import Invitation
@@ -10,7 +14,10 @@ from config.database.row import Row
 
 
 class Mail(Row):
-    """An email to one recipient. `due_at` is null once the email has been sent or has failed."""
+    """An email to one recipient. `due_at` is null once the email has been sent or has failed.
+
+    An email with which `person` sets a new password belongs to no account.
+    """
 
     class State(models.TextChoices):
         """The state of an email: waiting, being retried, sent or failed."""
@@ -20,7 +27,10 @@ class Mail(Row):
         SENT = "SENT"
         FAILED = "FAILED"
 
-    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="mails")
+    account = models.ForeignKey(Account, null=True, on_delete=models.CASCADE, related_name="mails")
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, editable=False
+    )
     to = models.EmailField(max_length=SHORT)
     subject = models.CharField(max_length=SHORT)
     body = models.TextField()
@@ -59,5 +69,12 @@ class Mail(Row):
 
     @property
     def text(self) -> str:
-        """The body, followed by the invitation's link if there is one. The link is never stored."""
-        return f"{self.body}\n\n{self.invitation.link}\n" if self.invitation else self.body
+        """The body, followed by a link if there is one. Links are never stored."""
+        link = ""
+        if self.invitation:
+            link = self.invitation.link(self.invitation.mailed)
+        elif self.person:
+            name = urlsafe_base64_encode(force_bytes(self.person.pk))
+            token = default_token_generator.make_token(self.person)
+            link = f"{settings.PUBLIC_URL}/password-reset/{name}/{token}"
+        return f"{self.body}\n\n{link}\n" if link else self.body

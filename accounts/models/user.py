@@ -7,9 +7,14 @@ from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, Permis
 from django.db import models
 from django.db.models import Q, Value
 from django.db.models.functions import Lower
+from django.utils.functional import cached_property
 
+from accounts.permissions import MAY, MEMBER_ROLES, Action
 from config.database.ids import new_id
 from config.database.lengths import SHORT
+
+# the roles, besides that of an owner, that allow a person to manage an account
+MANAGING = [role for role in MEMBER_ROLES if role in MAY[Action.MANAGE_ACCOUNT]]
 
 
 class UserManager(BaseUserManager["User"]):
@@ -24,7 +29,7 @@ class UserManager(BaseUserManager["User"]):
 
     def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "User":
         """Create a user with all permissions, for `manage.py createsuperuser`."""
-        return self.create_user(email, password, is_staff=True, is_superuser=True, **fields)
+        return self.create_user(email, password, is_superuser=True, **fields)
 
     def get_by_natural_key(self, username: str | None) -> "User":
         """Return the user with this email, for signing in. Raises DoesNotExist."""
@@ -46,7 +51,8 @@ class User(AbstractBaseUser, PermissionsMixin):
     email = models.EmailField(max_length=SHORT, unique=True)
     name = models.CharField(max_length=SHORT, blank=True)
     is_active = models.BooleanField("active", default=True)
-    is_staff = models.BooleanField("may use the admin", default=False)
+    # False if an invitation's copied link created the user: the address may be somebody else's
+    email_confirmed = models.BooleanField(default=True, db_default=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     USERNAME_FIELD = "email"
@@ -67,6 +73,22 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def __str__(self) -> str:
         return self.email  # not the name, which some managers are not allowed to see
+
+    @cached_property
+    def belongs(self) -> bool:
+        """Whether the person owns an account or is a member of one."""
+        return self.owned_accounts.exists() or self.memberships.exists()
+
+    @cached_property
+    def manages(self) -> bool:
+        """Whether the person manages an account, as its owner or through their role."""
+        managed = self.memberships.filter(role__in=MANAGING)
+        return self.owned_accounts.exists() or managed.exists()
+
+    @property
+    def is_staff(self) -> bool:
+        """Whether the person may use the admin. Django's admin reads this attribute."""
+        return bool(self.is_superuser or self.belongs)
 
     def get_full_name(self) -> str:
         """Return the name shown to colleagues and visitors, or the email if there is no name."""

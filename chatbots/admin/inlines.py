@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.admin import StackedInline
+from unfold.widgets import UnfoldAdminSelectWidget
 
 from accounts.admin.scope import ReadOnly, ScopedChoices, manages, person
 from accounts.models import Account
@@ -89,8 +90,18 @@ class FollowUpInline(PagedInline):
     fields = ("rank", "kind", *BUTTON, *LINK, "esclate", SEEN)
 
 
+MEMBER_ROLES = [(role, role) for role in ("MEMBER", "AGENT", "EDITOR", "VIEWER")]
+
+
 class MemberForm(ConflictForm):
     """The form for a chatbot member. Once the row is saved, only the role can be changed."""
+
+    role = forms.ChoiceField(
+        choices=MEMBER_ROLES,
+        initial=MEMBER_ROLES[0][0],
+        widget=UnfoldAdminSelectWidget,
+        help_text="The API returns it as userChatbotRole. It grants no access.",
+    )
 
     class Meta:
         model = ChatbotMember
@@ -98,6 +109,9 @@ class MemberForm(ConflictForm):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        kept = self.instance.role
+        if (kept, kept) not in MEMBER_ROLES:  # stored by an earlier version or a script
+            self.fields["role"].choices = [*MEMBER_ROLES, (kept, kept)]  # type: ignore[attr-defined]
         if not self.instance._state.adding:
             self.fields["user"].disabled = True
             self.fields["user"].widget = PersonShown(self.instance.user)

@@ -62,7 +62,10 @@ class TrialAdmin(ChatbotRows):
     @with_row("change")
     def trial_view(self, request: HttpRequest, chatbot: Chatbot) -> HttpResponse:
         """Show the chat. If a question is posted, ask the model."""
-        form = QuestionForm(request.POST if "question" in request.POST else None)
+        form = QuestionForm(
+            request.POST if "question" in request.POST else None,
+            initial={"question": request.GET.get("question", "")},
+        )
         earlier = said = said_before(request.POST.get("said", ""))
         asked: dict[str, Any] = {}
         if form.is_valid():

@@ -1,4 +1,4 @@
-"""The "Why may this person not …?" page, which explains the permission table in plain words."""
+"""The page "Check someone's access", which explains the permission table in plain words."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -131,15 +131,19 @@ def explain(user: User, chatbot: Chatbot, action: Action) -> Answer:
 
 def in_the_admin(user: User) -> str:
     """Describe what a person can open in the admin. Not every manager is allowed to see this."""
-    if not user.is_staff:
-        return "They cannot sign in to the admin: “may use the admin” is off."
     if user.is_superuser:
         return (
             "In the admin, superusers may do everything. "
             "In the API, they may do only what their roles and permissions allow."
         )
-    groups = ", ".join(user.groups.values_list("name", flat=True)) or "none"
-    return f"They can sign in to the admin. What they can open depends on their groups: {groups}."
+    if not user.is_staff:
+        return "They cannot use the admin, because they do not belong to an account."
+    if not user.has_usable_password():
+        return (
+            "They have no password for the admin yet. "
+            "“Forgot password?” on the login page sends them a link that sets one."
+        )
+    return "They can sign in to the admin."
 
 
 def needs(action: Action) -> str:
@@ -182,7 +186,7 @@ class WhyAdmin(ChatbotRows):
             self,
             request,
             "admin/chatbots/why.html",
-            title="Why may this person not …?",
+            title="Check someone's access",
             form=form,
             answer=answer,
         )

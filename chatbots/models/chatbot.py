@@ -59,6 +59,10 @@ class ChatbotQuerySet(models.QuerySet["Chatbot"]):
         """Return the people who may use at least one of the chatbots."""
         return User.objects.filter(pk__in=union(self.with_users(), "person"))
 
+    def agents(self) -> "models.QuerySet[User]":
+        """Return the people who may answer in the conversations of one of the chatbots."""
+        return self.users().filter(is_active=True)
+
     def lock(self, chatbot_id: UUID) -> None:
         """Lock a chatbot until the caller's transaction ends."""
         # With no_key, other transactions do not wait for this lock when they insert rows that refer

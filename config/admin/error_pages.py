@@ -1,4 +1,4 @@
-"""Error pages for the admin and the invitation page."""
+"""Error pages for the admin and for the pages that need no sign-in."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,11 @@ from config.api.errors import ApiError, plain_response
 from config.runtime.context import current
 
 ADMIN = "/admin/"
-FOR_PEOPLE = (ADMIN, "/invitation")  # other paths, such as the API's, respond with JSON
+FOR_PEOPLE = (
+    ADMIN,
+    "/invitation",
+    "/password-reset",
+)  # other paths, such as the API's, respond with JSON
 
 
 class ErrorPagesMiddleware:

@@ -13,6 +13,8 @@ from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
+from config.admin.chips import Chip, chips
+
 AFTER = "after"
 SEPARATOR = "~"  # separates a key's two values; the second is an id, so it contains no "~"
 
@@ -56,6 +58,11 @@ class KeysetChangeList(ChangeList):
     def completed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
         """Add the related rows and annotations that are needed only for rows on the shown page."""
         return rows
+
+    @property
+    def chips(self) -> list[Chip]:
+        """Return the active filters and the search, but not the tab."""
+        return [chip for chip in chips(self) if chip.title != "view"]
 
     def get_results(self, request: HttpRequest) -> None:
         """Read one page and one extra row, which shows whether there is a next page."""

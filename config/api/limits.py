@@ -35,6 +35,7 @@ SPARE = 5  # seconds to keep a counter after its window, because machines' clock
 REFUSED = Counter("chatbots_refused_calls", "Calls refused by a limit", ["limit"])
 NAMES = {"address", "user", "messages", "replies", "in-flight", "documents", "invitation"}
 NAMES |= {"sign-in", "sign-in-address", "password-change", "trial"}
+NAMES |= {"password-reset", "password-reset-address"}
 # Create each series now, at 0, because rate() misses the first event of a series that begins at 1.
 for known in NAMES:
     REFUSED.labels(known)

@@ -26,8 +26,7 @@ def audit(models: Iterable[type[Model]]) -> None:
     """
     for model in models:
         names = {field.name for field in model._meta.concrete_fields} - LEFT_OUT
-        groups = {"groups"} & {field.name for field in model._meta.many_to_many}
-        auditlog.register(model, include_fields=sorted(names), m2m_fields=groups)
+        auditlog.register(model, include_fields=sorted(names))
 
 
 def is_audited(model: type[Model]) -> bool:

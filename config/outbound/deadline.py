@@ -172,6 +172,8 @@ def _run_lookup(host: str, answer: Future[Addresses]) -> None:
         found = socket.getaddrinfo(host.encode(), None, type=socket.SOCK_STREAM)
         addresses = tuple(dict.fromkeys(ipaddress.ip_address(entry[4][0]) for entry in found))
         finish = partial(answer.set_result, addresses)
+    except socket.gaierror as error:
+        finish = partial(answer.set_exception, socket.gaierror(error.errno, host))
     except Exception as error:
         finish = partial(answer.set_exception, error)
     with _lookups_lock:

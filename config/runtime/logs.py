@@ -9,13 +9,15 @@ from typing import Any
 from config.runtime.context import current
 
 FACTS = ("route", "key", "user", "account")  # parts of the context that log lines show
-# Matches our API keys, bearer tokens, values that follow a secret's name, and passwords in URLs.
+# Matches our API keys, bearer tokens, values that follow a secret's name, passwords in URLs, and
+# the tokens in the links of invitations and of emails that set a password.
 SECRETS = re.compile(
     r"(?P<key>cbk_[0-9A-Za-z]{8})_[0-9A-Za-z_-]+"
     r"|(?P<bearer>\bBearer\s+)\S+"
     r"|(?P<name>\b(?:x-webhook-token|authorization|secret|password|api[-_]?key)[\"']?\s*[:=]\s*"
     r"[\"']?(?:(?:Bearer|Basic)\s+)?)[^\s\"',}]+"
-    r"|(?P<url>\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{0,100}:)[^\s/@]+(?=@)",
+    r"|(?P<url>\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{0,100}:)[^\s/@]+(?=@)"
+    r"|(?P<link>/invitation\?token=|/password-reset/[^\s/]+/)[^\s\"']+",
     re.IGNORECASE,
 )
 ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {

@@ -5,15 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils.html import urlize
 from django.utils.safestring import SafeString
 
+from accounts.models import User
+from config.admin.choices import OFFERED
 from config.admin.keyset import whole_id
 from conversations.admin.origins import explained
-from conversations.models import Draft, Message, Thread
+from conversations.models import CannedReply, Draft, Message, Thread, TimelineEntry
 from conversations.models.message import MessageType
 from conversations.models.thread import ThreadQuerySet
 from conversations.services import history
@@ -23,6 +26,7 @@ from webhooks.models.delivery import State
 
 PAGE = 50
 LINKED = 4_000  # texts longer than this are not searched for URLs, because the search is slow
+TRIED = 2_000  # maximum length of a question in the URL of "Try it"
 OTHER_THREADS = 5
 COUNTED = 100  # maximum number of deliveries to count per thread
 
@@ -52,6 +56,7 @@ class Bubble:
 
     message: Message
     why: Sequence[str] = ()  # lines that explain an AI message
+    entries: Sequence[TimelineEntry] = ()  # what staff did after the message
 
     @property
     def kind(self) -> str:
@@ -99,6 +104,13 @@ class Bubble:
         return f"{message.llm_model or 'deleted model'}, {message.reply_ms:,} ms"
 
     @property
+    def question(self) -> str:
+        """Return the question of a fallback or disliked reply, for trying it again, or ""."""
+        message = self.message
+        bad = message.fallback_reason or counter(message.reaction) == "negative_count"
+        return message.parent_message.content[:TRIED] if bad and message.parent_message else ""
+
+    @property
     def draft(self) -> Draft | None:
         """Return the draft made from a late reply to this message, or None."""
         return getattr(self.message, "draft", None)
@@ -110,6 +122,13 @@ class Excerpt:
 
     bubbles: list[Bubble]
     older: bool
+    entries: Sequence[TimelineEntry] = ()  # what staff did before the thread's first message
+
+    @property
+    def newest_entry(self) -> UUID | None:
+        """Return the id of the newest entry on the page."""
+        found = [*self.entries, *(entry for bubble in self.bubbles for entry in bubble.entries)]
+        return max((entry.pk for entry in found), default=None)
 
     @property
     def first_id(self) -> str:
@@ -122,12 +141,16 @@ class Excerpt:
         return str(self.bubbles[-1].message.pk) if self.bubbles else ""
 
 
-def with_drafts(threads: ThreadQuerySet) -> ThreadQuerySet:
-    """Annotate each thread with the number of drafts on its page and the newest draft's time.
+def with_extras(threads: ThreadQuerySet) -> ThreadQuerySet:
+    """Annotate each thread with the drafts' number and newest time, and with the newest entry.
 
-    These values let a poll notice every change, because drafts are added or deleted, never edited.
+    Counts only what the thread's page shows. These values let a poll notice every change, because
+    drafts and timeline entries are never edited, and entries are never deleted.
     """
     last = OuterRef("last_position")
+    entries = TimelineEntry.objects.filter(
+        thread=OuterRef("pk"), position__range=(last - PAGE + 1, last)
+    )
     shown = Draft.objects.filter(
         message__thread=OuterRef("pk"),
         # Without the upper bound, PostgreSQL would overestimate the row count and read all drafts.
@@ -137,21 +160,38 @@ def with_drafts(threads: ThreadQuerySet) -> ThreadQuerySet:
     return threads.annotate(
         drafts_count=Subquery(grouped.values_list(Count("pk"))),
         newest_draft_at=Subquery(grouped.values_list(Max("created_at"))),
+        newest_entry=Subquery(entries.order_by("-position", "-id").values("pk")[:1]),
     )
 
 
-def state_of(thread: Thread, drafts_count: int, newest_draft_at: datetime | None) -> str:
+def state_of(
+    thread: Thread, drafts_count: int, newest_draft_at: datetime | None, entry: UUID | None
+) -> str:
     """Return the state that the page shows. Each poll reports it to the page's script."""
     flags = [name for name in FLAGS if getattr(thread, name)]
+    if thread.is_waiting:
+        flags.append("waiting")
     drafts = [f"{drafts_count}-{newest_draft_at.timestamp()}"] if newest_draft_at else []
-    return " ".join([*flags, str(thread.taken_over_by_id or ""), *drafts])
+    people = [str(thread.taken_over_by_id or ""), str(thread.assignee_id or "")]
+    return " ".join([*flags, *people, *drafts, *([str(entry)] if entry else [])])
 
 
 def bubbles(messages: "QuerySet[Message]") -> list[Bubble]:
     """Build a bubble for each message, with the lines that explain it."""
-    shown = list(messages.select_related("draft", "llm_model", "origin"))
+    shown = list(messages.select_related("draft", "llm_model", "origin", "parent_message"))
     why = explained(shown)
-    return [Bubble(message, why.get(message.pk, ())) for message in shown]
+    after: dict[int, list[TimelineEntry]] = {}
+    if shown:
+        ends = sorted([shown[0].position, shown[-1].position])
+        for entry in entries(shown[0].thread_id, *ends):
+            after.setdefault(entry.position, []).append(entry)
+    return [Bubble(one, why.get(one.pk, ()), after.get(one.position, ())) for one in shown]
+
+
+def entries(thread_id: UUID, first: int, last: int) -> list[TimelineEntry]:
+    """Read what staff did after the messages of a thread from one position to another."""
+    rows = TimelineEntry.objects.filter(thread=thread_id, position__range=(first, last))
+    return list(rows.select_related("author", "assignee").order_by("position", "id"))
 
 
 def newest(thread: Thread, before: str | None) -> Excerpt:
@@ -162,7 +202,9 @@ def newest(thread: Thread, before: str | None) -> Excerpt:
     mark = whole_id(before or "")
     known = mark if mark and thread.messages.filter(pk=mark).exists() else None
     page = bubbles(history.page(PAGE, thread=thread.pk, before=known))
-    return Excerpt(page[:PAGE][::-1], len(page) > PAGE)
+    older = len(page) > PAGE
+    first = entries(thread.pk, 0, 0)
+    return Excerpt(page[:PAGE][::-1], older, () if older else first)
 
 
 def excerpt_context(thread: Thread, request: HttpRequest) -> dict[str, Any]:
@@ -179,7 +221,7 @@ def excerpt_context(thread: Thread, request: HttpRequest) -> dict[str, Any]:
         "before": before,
         "excerpt": excerpt,
         "newest_seen": seen or excerpt.last_id,
-        "state": state_of(thread, len(drafts), max(drafts, default=None)),
+        "state": state_of(thread, len(drafts), max(drafts, default=None), excerpt.newest_entry),
     }
 
 
@@ -229,6 +271,17 @@ def neighbors(rows: Any, thread: Thread) -> tuple[Thread | None, Thread | None]:
     earlier = Q(waiting_since=place[0], pk__lt=place[1]) | Q(waiting_since__lt=place[0])
     before = waiting.filter(earlier, waiting_since__lte=place[0]).reverse().first()
     return before, waiting.filter(~earlier, waiting_since__gte=place[0]).first()
+
+
+def canned_replies(thread: Thread, agent: User) -> list[tuple[CannedReply, str]]:
+    """Read the account's canned replies, by name, each with its text for this conversation."""
+    rows = CannedReply.objects.filter(account=thread.chatbot.account_id).order_by("name")
+    names = {
+        "visitor": thread.visitor.name,
+        "agent": agent.get_full_name(),
+        "bot": thread.chatbot.name,
+    }
+    return [(reply, reply.filled(**names)) for reply in rows[:OFFERED]]
 
 
 def chosen_draft(thread: Thread, request: HttpRequest) -> Draft | None:

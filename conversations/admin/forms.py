@@ -1,15 +1,18 @@
 """The forms for replying in a thread and for editing its tags and details."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
 from unfold.widgets import (
     UnfoldAdminRadioSelectWidget,
+    UnfoldAdminSelectWidget,
     UnfoldAdminTextareaWidget,
     UnfoldAdminTextInputWidget,
     UnfoldBooleanWidget,
 )
 
+from accounts.models import User
 from config.admin.conflict import conflict_error
 from config.admin.lines import TextLines
 from config.database.lengths import LONG, SHORT
@@ -32,6 +35,12 @@ class ReplyForm(forms.Form):
         return content
 
 
+class NoteForm(forms.Form):
+    """An internal note."""
+
+    text = TextLines(max_length=LONG)
+
+
 class TagForm(forms.Form):
     """A tag to add to or remove from a thread. The API's length limit applies."""
 
@@ -46,6 +55,22 @@ class TagsForm(TagForm):
     how = forms.ChoiceField(
         choices=HOW, initial="add", label="Change", widget=UnfoldAdminRadioSelectWidget
     )
+
+
+class AssignForm(forms.Form):
+    """The person to assign selected conversations to."""
+
+    assignee = forms.ChoiceField(label="Assign to", required=False, widget=UnfoldAdminSelectWidget)
+
+    def __init__(self, people: Iterable[User], *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.people = {str(one.pk): one for one in people}
+        names = [(key, one.get_full_name()) for key, one in self.people.items()]
+        self.fields["assignee"].choices = [("", "Nobody"), *names]  # type: ignore[attr-defined]
+
+    def clean_assignee(self) -> User | None:
+        """Return the person, or None for nobody."""
+        return self.people.get(self.cleaned_data["assignee"])
 
 
 def text(label: str) -> forms.CharField:
@@ -85,7 +110,7 @@ class DetailsForm(forms.Form):
         required=False,
         strip=False,
         show_hidden_initial=True,
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 4, "dir": "auto", "data-key": "n"}),
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 4, "dir": "auto"}),
         help_text="Internal, never sent to the visitor",
     )
     important, archived = flag("Important"), flag("Archived")

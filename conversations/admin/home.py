@@ -16,6 +16,7 @@ from accounts.models import Account, Usage
 from accounts.quotas import WARNED_AT, month_of
 from chatbots.admin.scope import open_chatbots
 from chatbots.models import Chatbot, LlmModel
+from config.admin.dates import range_query, zone_of
 from config.durations import in_words
 from conversations.admin.choice import Choice, chosen
 from conversations.admin.figures import DELIVERIES, MESSAGES, Chart, Figures, read
@@ -55,9 +56,9 @@ def cards(request: HttpRequest, choice: Choice, figures: Figures) -> list[Card]:
     if may_view(request, "conversations.thread"):
         inbox = reverse("admin:conversations_thread_changelist")
         waits, longest = waiting_visitors(request, choice)
-        escalated = f"{inbox}?view=escalated{chosen_rows}"
-        begins = f"{figures.since:%Y-%m-%d}&updated_at_from_1={figures.since:%H:%M:%S}"
-        latest = f"{inbox}?view=open&updated_at_from_0={begins}{chosen_rows}"
+        escalated = f"{inbox}?view=open&escalated=1{chosen_rows}"
+        begins = range_query("updated_at", figures.since, zone_of(request))
+        latest = f"{inbox}?view=open&{begins}{chosen_rows}"
         made += [
             Card(
                 "waiting for a person",
@@ -67,7 +68,13 @@ def cards(request: HttpRequest, choice: Choice, figures: Figures) -> list[Card]:
                 waits > 0,
             ),
             Card("messages", f"{total['messages']:,}", latest),
-            Card("AI replies", f"{total['ai_replies']:,}", latest, share(figures)),
+            Card("AI replies", f"{total['ai_replies']:,}", latest),
+            Card(
+                "fallback replies",
+                f"{total['fallbacks']:,}",
+                f"{latest}&fallback=1",
+                share(figures),
+            ),
             Card("escalations", f"{total['escalations']:,}", escalated, figures.answer_time),
         ]
     if may_view(request, "conversations.lead"):
@@ -75,8 +82,7 @@ def cards(request: HttpRequest, choice: Choice, figures: Figures) -> list[Card]:
         link = f"{leads}?since={choice.span.name}{chosen_rows}"
         made.append(Card("leads", f"{total['leads']:,}", link))
     if may_view(request, "webhooks.delivery"):
-        begins = f"created_at_from_0={figures.since:%Y-%m-%d}&created_at_from_1="
-        span = f"{begins}{figures.since:%H:%M:%S}{chosen_rows}"
+        span = f"{range_query('created_at', figures.since, zone_of(request))}{chosen_rows}"
         log = f"{reverse('admin:webhooks_delivery_changelist')}?is_test__exact=0&{span}"
         ended = total["success"] + total["failed"]
         made.append(
@@ -262,7 +268,6 @@ def home(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     usage = may_view(request, "accounts.usage")
     return context | {
         "title": "Home",
-        "no_permission": not user.is_superuser and not user.get_all_permissions(),
         "nothing": not (Chatbot.objects.exists() if user.is_superuser else open_chatbots(request)),
         "held": not settings.SENDING,
         "no_model": no_model(request),

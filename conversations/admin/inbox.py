@@ -9,8 +9,9 @@ from django.contrib import admin, messages
 from django.contrib.admin import display
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import LogEntry
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.forms import Script
+from django.forms import Form, Script
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
 from django.template.defaultfilters import truncatechars
 from django.urls import URLPattern, path
@@ -21,36 +22,42 @@ from unfold.decorators import action
 from unfold.views import ChangeList
 
 from accounts.admin.scope import ReadOnly, once, person
+from accounts.models import User
 from chatbots.admin.erasing import KEPT_IN_THE_LOG, Erasing
 from chatbots.admin.scope import AccountFilter, ChatbotFilter, ChatbotRows
 from config.admin.dates import TimeRangeFilter
 from config.admin.export import Exporting
 from config.admin.keyset import whole_id
 from config.admin.page import page, unless_unchanged
+from config.admin.post_only import post_only
 from conversations.access import ThreadNotFound
-from conversations.admin import inbox_views
-from conversations.admin.forms import TagsForm
+from conversations.admin import inbox_views, saved_views
+from conversations.admin.forms import AssignForm, TagsForm
 from conversations.admin.inbox_filters import (
     FLAG_FILTERS,
+    AssigneeFilter,
+    DislikedFilter,
+    FallbackFilter,
     LeadFilter,
     PlatformFilter,
     TagFilter,
+    agents,
     applied,
     scope,
 )
 from conversations.admin.inbox_list import VIEW, InboxList
 from conversations.admin.inbox_views import LAST, SHOWN, VIEWS
 from conversations.admin.thread import ThreadDetailAdmin, polled_threads
-from conversations.admin.waiting_time import waited
+from conversations.admin.waiting_time import since, waited
 from conversations.models import Thread
 from conversations.models.message import MessageType
 from conversations.models.thread import MOST_TAGS
-from conversations.services import search, threads
+from conversations.services import search, threads, timeline
 from conversations.services.erasure import erase_thread
 
 LAST_WORDS = 80  # maximum length of a quoted message
 SPEAKERS = {
-    MessageType.USER_MESSAGE: "",
+    MessageType.USER_MESSAGE: "Visitor: ",
     MessageType.AI_MESSAGE: "AI: ",
     MessageType.AGENT_MESSAGE: "Agent: ",
     MessageType.SYSTEM_MESSAGE: "System: ",
@@ -90,7 +97,14 @@ def conversations(count: int) -> str:
 class Inbox(ChatbotRows):
     """The actions on selected threads, and the route that the page polls for changes."""
 
-    actions = ("resolve_selected", "archive_selected", "mark_selected", "tag_selected")
+    actions = (
+        "assign_selected",
+        "resolve_selected",
+        "archive_selected",
+        "mark_selected",
+        "unread_selected",
+        "tag_selected",
+    )
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Show the list. If the view is LAST, redirect to the last-used view and filters."""
@@ -102,11 +116,30 @@ class Inbox(ChatbotRows):
         return answer
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the route that the page polls."""
+        """Add the route that the page polls, and the one that changes saved views."""
         news = path(
             "news/", self.admin_site.admin_view(self.news), name="conversations_thread_news"
         )
-        return [news, *super().get_urls()]
+        views = path(
+            "views/",
+            self.admin_site.admin_view(post_only(self.change_views)),
+            name="conversations_thread_views",
+        )
+        return [news, views, *super().get_urls()]
+
+    def change_views(self, request: HttpRequest) -> HttpResponse:
+        """Save the shown view under a name, or delete a saved view, and return to the list."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        query = request.POST.get("query", "")
+        if "remove" in request.POST:
+            saved_views.remove(request)
+        elif view := saved_views.save(request, self):
+            query = view.query
+            messages.success(request, f"View “{view}” saved")
+        else:
+            messages.error(request, "Not saved: enter a name of at most 50 characters")
+        return HttpResponseRedirect(f"{self.url_of('changelist')}?{query.lstrip('?')}")
 
     def news(self, request: HttpRequest) -> HttpResponse:
         """Return the id and state of each row on a view's first page, or 304 if nothing changed."""
@@ -131,6 +164,67 @@ class Inbox(ChatbotRows):
         """Mark the selected threads as important."""
         self.change_all(request, rows, {"important": True}, "marked as important")
 
+    @action(description="Mark as unread", permissions=["answer"])
+    def unread_selected(self, request: HttpRequest, rows: "QuerySet[Thread]") -> None:
+        """Mark the selected threads as unread."""
+        keys = selected(rows)
+        for key in keys:
+            threads.mark_unread(key)
+        messages.success(request, f"{conversations(len(keys))} marked as unread")
+
+    @action(description="Assign to", permissions=["answer"])
+    def assign_selected(
+        self, request: HttpRequest, rows: "QuerySet[Thread]"
+    ) -> HttpResponse | None:
+        """Ask for a person, then assign the selected threads to this person."""
+        keys = selected(rows)
+        bots = {row.chatbot_id for row in rows.filter(pk__in=keys)}
+        form = AssignForm(
+            agents(request, bots), request.POST if "assignee" in request.POST else None
+        )
+        if not form.is_valid():
+            return self.ask(request, "assign_selected", keys, form, title="Assign", button="Assign")
+        self.assign_all(request, keys, form.cleaned_data["assignee"])
+        return None
+
+    def assign_all(self, request: HttpRequest, keys: list[UUID], assignee: User | None) -> None:
+        """Assign threads to a person. Warns about threads in which this person may not answer."""
+
+        def assign(key: UUID) -> bool:
+            with suppress(timeline.NotAnAgent):
+                timeline.assign(key, assignee, by=person(request))
+                return True
+            return False
+
+        done = change_each(keys, assign)
+        name = assignee.get_full_name() if assignee else "nobody"
+        messages.success(request, f"{conversations(sum(done))} assigned to {name}")
+        if not all(done):
+            left = conversations(done.count(False))
+            messages.warning(request, f"{left} skipped: {name} may not answer there")
+
+    def ask(
+        self,
+        request: HttpRequest,
+        action: str,
+        keys: list[UUID],
+        form: Form,
+        *,
+        title: str,
+        button: str,
+    ) -> HttpResponse:
+        """Show the form of an action. Submitting it runs the action on the same threads."""
+        return page(
+            self,
+            request,
+            "admin/simple_form.html",
+            title=f"{title} {conversations(len(keys))}",
+            form=form,
+            button=button,
+            back=request.get_full_path(),
+            fields=[("action", action), *((ACTION_CHECKBOX_NAME, key) for key in keys)],
+        )
+
     def change_all(
         self, request: HttpRequest, rows: "QuerySet[Thread]", changes: dict[str, Any], done: str
     ) -> None:
@@ -144,19 +238,7 @@ class Inbox(ChatbotRows):
         keys = selected(rows)
         form = TagsForm(request.POST if "how" in request.POST else None)
         if not form.is_valid():
-            return page(
-                self,
-                request,
-                "admin/simple_form.html",
-                title=f"Tag {conversations(len(keys))}",
-                form=form,
-                button="Save",
-                back=request.get_full_path(),
-                fields=[
-                    ("action", "tag_selected"),
-                    *((ACTION_CHECKBOX_NAME, key) for key in keys),
-                ],
-            )
+            return self.ask(request, "tag_selected", keys, form, title="Tag", button="Save")
         self.tag_all(request, keys, **form.cleaned_data)
         return None
 
@@ -204,6 +286,8 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
         "waits",
         "visitor_name",
         "last_words",
+        "last_activity",
+        "assigned_to",
         "chatbot",
         "shown_tags",
         "unread",
@@ -213,9 +297,12 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
     list_filter = (
         AccountFilter,
         ChatbotFilter,
+        AssigneeFilter,
         TagFilter,
         *FLAG_FILTERS,
         LeadFilter,
+        DislikedFilter,
+        FallbackFilter,
         PlatformFilter,
         ("updated_at", TimeRangeFilter),
     )
@@ -249,9 +336,19 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
         return queryset.filter(pk__in=hits.threads), False
 
     @display(description="waiting")
-    def waits(self, thread: Thread) -> SafeString:
-        """Show how long the visitor has been waiting, or the time since the last activity."""
+    def waits(self, thread: Thread) -> SafeString | str:
+        """Show how long the visitor has been waiting, or "" if the visitor is not waiting."""
         return waited(thread)
+
+    @display(description="last activity")
+    def last_activity(self, thread: Thread) -> SafeString:
+        """Show the time since the last activity."""
+        return since(thread.updated_at)
+
+    @display(description="assigned to")
+    def assigned_to(self, thread: Thread) -> str:
+        """Return the assignee's name, or "" if there is none."""
+        return thread.assignee.get_full_name() if thread.assignee else ""
 
     @display(description="visitor")
     def visitor_name(self, thread: Thread) -> str:
@@ -261,11 +358,13 @@ class ThreadAdmin(Erasing, ReadOnly, Exporting, Inbox, ThreadDetailAdmin):
 
     @display(description="last message")
     def last_words(self, thread: Any) -> SafeString | str:
-        """Quote the message that `with_words` chose. Names the author, unless it is the visitor."""
+        """Quote the message that `with_words` chose, and name its author."""
         if thread.speaker is None:
             return "no message yet"
         words = truncatechars(thread.words, LAST_WORDS)
-        return format_html("{}<bdi>{}</bdi>", SPEAKERS[MessageType(thread.speaker)], words)
+        name = thread.agent_name and f"{thread.agent_name}: "
+        speaker = name or SPEAKERS[MessageType(thread.speaker)]
+        return format_html("{}<bdi>{}</bdi>", speaker, words)
 
     @display(description="tags")
     def shown_tags(self, thread: Thread) -> SafeString:

@@ -4,7 +4,7 @@ To bound the cost, the tag filter keeps only the newest NEWEST_KEPT threads that
 filter keeps only the threads of the newest NEWEST_KEPT leads.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -15,10 +15,13 @@ from unfold.contrib.filters.admin import DropdownFilter, RadioFilter, TextFilter
 from unfold.contrib.filters.forms import HorizontalRadioForm
 
 from accounts.admin.scope import person
+from accounts.models import User
 from chatbots.admin.scope import AccountFilter, ChatbotFilter, chatbots_of, open_chatbots
+from chatbots.models import Chatbot
+from config.admin.choices import OFFERED
 from config.admin.keyset import whole_id
 from config.database.collected import Collected
-from conversations.models import Lead
+from conversations.models import Lead, Message
 from conversations.models.thread import ThreadQuerySet
 from conversations.services import search
 from conversations.services.search import NEWEST_KEPT
@@ -59,9 +62,46 @@ def with_lead(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQ
     return rows.filter(pk__in=Collected(leads.values("thread_id")[:NEWEST_KEPT]))
 
 
+def disliked(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
+    """Select the threads in which the visitor gave a thumbs-down."""
+    return rows.filter(negative_count__gt=0) if value == "1" else rows.none()
+
+
+def with_fallback(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
+    """Select the threads of the newest fallback replies."""
+    if value != "1":
+        return rows.none()
+    replies, chatbots = Message.objects.filter(fallback_reason__isnull=False), scope(request)
+    if chatbots is not None:
+        replies = replies.filter(thread__chatbot__in=chatbots)
+    newest = replies.order_by("-id").values("thread_id")[:NEWEST_KEPT]
+    return rows.filter(pk__in=Collected(newest))
+
+
 def from_platform(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
     """Select threads from a platform. The second condition lets the query use a partial index."""
     return rows.filter(platform_source=value, platform_source__gt="")
+
+
+def agents(request: HttpRequest, chatbots: Iterable[UUID] | None) -> list[User]:
+    """Return the people to whom threads of the chatbots can be assigned, in order of name.
+
+    The signed-in person comes first. `chatbots` are the ids of the chatbots, or None for all.
+    """
+    me = person(request)
+    if chatbots is None:
+        found = User.objects.filter(is_active=True)
+    else:
+        found = Chatbot.objects.filter(pk__in=chatbots).agents()
+    return [me, *found.exclude(pk=me.pk).order_by("name", "email")[:OFFERED]]
+
+
+def of_assignee(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
+    """Select the threads that are assigned to a person, "me" or "nobody"."""
+    if value == "nobody":
+        return rows.filter(assignee=None)
+    wanted = person(request).pk if value == "me" else whole_id(value)
+    return rows.filter(assignee=wanted) if wanted else rows.none()
 
 
 def flagged(name: str) -> Keep:
@@ -76,12 +116,15 @@ def flagged(name: str) -> Keep:
 KEPT: dict[str, Keep] = {
     str(AccountFilter.parameter_name): of_account,
     ChatbotFilter.parameter_name: of_chatbot,
+    "assignee": of_assignee,
     "tag": with_tag,
     "lead": with_lead,
+    "disliked": disliked,
+    "fallback": with_fallback,
     "platform": from_platform,
     **{name: flagged(name) for name in FLAGS},
 }
-BOUNDED = {"tag", "lead"}
+BOUNDED = {"tag", "lead", "fallback"}
 
 
 def applied(request: HttpRequest, rows: ThreadQuerySet) -> ThreadQuerySet:
@@ -113,6 +156,19 @@ class PlatformFilter(Kept, TextFilter):
     title = parameter_name = "platform"
 
 
+class AssigneeFilter(Kept, DropdownFilter):
+    """Filters by the person that threads are assigned to."""
+
+    title = "assigned to"
+    parameter_name = "assignee"
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
+        """Offer the user, nobody and the user's colleagues."""
+        _, *others = agents(request, scope(request))
+        named = [(str(one.pk), one.get_full_name()) for one in others]
+        return [("me", "me"), ("nobody", "nobody"), *named]
+
+
 class LeadFilter(Kept, DropdownFilter):
     """Filters for threads that have a lead."""
 
@@ -121,6 +177,24 @@ class LeadFilter(Kept, DropdownFilter):
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
         """Offer the only choice: threads with a lead."""
         return [("1", "captured")]
+
+
+class DislikedFilter(LeadFilter):
+    """Filters for threads with a thumbs-down."""
+
+    title = "thumbs down"
+    parameter_name = "disliked"
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
+        """Offer the only choice."""
+        return [("1", "given")]
+
+
+class FallbackFilter(DislikedFilter):
+    """Filters for threads in which the bot could not answer."""
+
+    title = "fallback reply"
+    parameter_name = "fallback"
 
 
 class FlagFilter(Kept, RadioFilter):

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 
 from accounts.admin.scope import once, person
 from config.admin.keyset import KeysetChangeList
-from conversations.admin import inbox_views
+from conversations.admin import inbox_views, saved_views
 from conversations.admin.inbox_filters import BOUNDED, KEPT
 from conversations.admin.inbox_views import LATEST, SHOWN, VIEWS, shown
 from conversations.admin.waiting_time import ago
@@ -55,6 +55,8 @@ class InboxList(KeysetChangeList):
         self.last_answer: tuple[datetime, str] | None = None
         super().__init__(request, *args, **options)
         self.title = "Inbox"
+        self.saved = saved_views.shown(request, self.model_admin)
+        self.save_form = saved_views.form_for(request, auto_id="save-%s")
 
     def get_queryset(
         self, request: HttpRequest, exclude_parameters: list[str] | None = None
@@ -72,7 +74,7 @@ class InboxList(KeysetChangeList):
         """Read each thread with its visitor, its chatbot and the text that the list quotes."""
         page: Any = Thread.objects.filter(pk__in=rows.values("pk"))  # a queryset of threads
         kept = inbox_views.with_words(page, found=self.hits.messages)
-        return kept.select_related("visitor", "chatbot").order_by(*self.order)
+        return kept.select_related("visitor", "chatbot", "assignee").order_by(*self.order)
 
     def get_results(self, request: HttpRequest) -> None:
         """Read the page's threads and the tabs' counts."""

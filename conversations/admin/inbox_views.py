@@ -32,10 +32,13 @@ class View(NamedTuple):
 
 
 VIEWS = {
+    "unassigned": View(
+        "Unassigned",
+        lambda rows, person: rows.open().filter(escalated=True, assignee__isnull=True),
+    ),
+    "mine": View("Mine", lambda rows, person: rows.open().filter(assignee=person)),
+    "unread": View("Unread", lambda rows, person: rows.open().filter(unread_messages_count__gt=0)),
     "waiting": View("Waiting", lambda rows, person: rows.waiting(), LONGEST_WAIT),
-    "escalated": View("Escalated", lambda rows, person: rows.open().filter(escalated=True)),
-    "important": View("Important", lambda rows, person: rows.filter(important=True)),
-    "mine": View("Mine", lambda rows, person: rows.filter(last_agent=person)),
     "open": View("All open", lambda rows, person: rows.open()),
     "resolved": View("Resolved", lambda rows, person: rows.filter(resolved=True)),
     "archived": View("Archived", lambda rows, person: rows.filter(archived=True)),
@@ -80,14 +83,14 @@ def counts(rows: ThreadQuerySet, person: User) -> Counter[str]:
 
 
 def last_answer(rows: ThreadQuerySet, person: User) -> tuple[datetime, str] | None:
-    """Find when the last answer in the latest threads was sent, and by which agent."""
+    """Find when the last answer in the latest assigned threads was sent, and by which agent."""
     latest = ("open", "resolved", "archived")
     parts = [(name, VIEWS[name].keep(rows, person).order_by(*LATEST)[:SHOWN]) for name in latest]
     said = Message.objects.filter(thread=OuterRef("pk"), message_type=MessageType.AGENT_MESSAGE)
 
     def of_newest(column: str) -> Case:
         newest = Subquery(said.order_by("-position").values(column)[:1])
-        return Case(When(last_agent__isnull=False, then=newest))
+        return Case(When(assignee__isnull=False, then=newest))
 
     found = slices(parts, of_newest("created_at"), of_newest("agent_name"))
     return max(((at, name or "an agent") for _, at, name in found if at), default=None)
@@ -114,7 +117,7 @@ def news(rows: ThreadQuerySet, person: User, name: str, *, minute: int) -> News:
     view = VIEWS[name]
     first = view.keep(rows, person).order_by(*view.key)[:SHOWN]
     waiting = rows.waiting().order_by()[:CAP]
-    columns = ("pk", "updated_at", "unread_messages_count", "waiting_since")
+    columns = ("pk", "updated_at", "unread_messages_count", "waiting_since", "assignee")
     found = sorted(slices([("page", first), ("waiting", waiting)], *columns), key=str)
     page = [row[1:] for row in found if row[0] == "page"]
     waits = any(since for *_, since in page)
@@ -126,17 +129,19 @@ def news(rows: ThreadQuerySet, person: User, name: str, *, minute: int) -> News:
 def with_words(rows: ThreadQuerySet, *, found: Iterable[UUID] = ()) -> ThreadQuerySet:
     """Annotate threads with the message to quote.
 
-    The quoted message is the first of these that exists: the newest message in `found`, the
-    visitor's last message, and the thread's last message. `words` is the beginning of its text, and
-    `speaker` is its type. Both are null if there is no message.
+    The quoted message is the newest message in `found`, or else the thread's last message that
+    somebody wrote. `words` is the beginning of its text, `speaker` is its type, and `agent_name`
+    names an agent. All are null if there is no message.
     """
     said = Message.objects.filter(thread=OuterRef("pk")).order_by("-position")
-    visitors = said.filter(message_type=MessageType.USER_MESSAGE)
-    quoted = [visitors, said.filter(position=OuterRef("last_position"))]
+    quoted = [said.exclude(message_type=MessageType.SYSTEM_MESSAGE), said]
     if found:
         quoted.insert(0, said.filter(pk__in=found))
     begin = Substr("content", 1, WORDS)
-    return rows.annotate(
-        words=Coalesce(*(Subquery(q.annotate(begin=begin).values("begin")[:1]) for q in quoted)),
-        speaker=Coalesce(*(Subquery(q.values("message_type")[:1]) for q in quoted)),
-    )
+
+    def first(column: str) -> Coalesce:
+        found = (Subquery(q.annotate(begin=begin).values(column)[:1]) for q in quoted)
+        return Coalesce(*found, Value(None))
+
+    columns = {"words": "begin", "speaker": "message_type", "agent_name": "agent_name"}
+    return rows.annotate(**{name: first(column) for name, column in columns.items()})

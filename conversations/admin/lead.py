@@ -1,11 +1,12 @@
 """The admin's list of leads, which contain the contact information that visitors left."""
 
+import re
 from datetime import UTC
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
-from django.db.models import QuerySet
+from django.db.models import CharField, Func, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -14,17 +15,30 @@ from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import DropdownFilter
 
-from accounts.admin.scope import ReadOnly
+from accounts.admin.scope import ReadOnly, person
 from chatbots.admin.erasing import Erasing
-from chatbots.admin.scope import AccountFilter, ChatbotFilter, ChatbotRows
+from chatbots.admin.scope import AccountFilter, ChatbotFilter, ChatbotRows, open_chatbots
 from config.admin.dates import at
 from config.admin.export import Exporting
+from config.admin.keyset import whole_id
 from config.database.ids import first_id_of
+from config.database.lengths import SHORT
 from conversations.admin.figures import SPANS
-from conversations.models import Lead
+from conversations.models import Lead, Thread
+from conversations.services import search
 from conversations.services.erasure import erase_lead
 
 CAPTURED = at("captured_at", "captured")
+PHONE = re.compile(r"\+?[\d\s()./-]{4,}")
+
+
+class Digits(Func):
+    """The digits of a phone number, without the characters that people write between them."""
+
+    template = "%(expressions)s"
+    for character in " +-/.()":
+        template = f"REPLACE({template}, '{character}', '')"
+    output_field = CharField()
 
 
 class CapturedSince(DropdownFilter):
@@ -72,9 +86,26 @@ class LeadAdmin(Erasing, ReadOnly, Exporting, ChatbotRows):
     list_filter = (AccountFilter, ChatbotFilter, CapturedSince)
     id_columns = ("pk", "thread_id")
     search_fields = ("pk",)
-    search_help_text = "the complete id of a lead or a thread"
+    search_help_text = "a name, an email address, a phone number or a complete id"
     fields = readonly_fields = ("chatbot", "name", "email", "phone", CAPTURED, "conversation")
     empty_text = "No visitor has left an email address or a phone number yet."
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
+    ) -> tuple["QuerySet[Any]", bool]:
+        """Search by id, by part of a phone number, or by words in a name or an email address.
+
+        A phone number may be written in any way, and begin with a zero instead of a country code.
+        """
+        text = search_term.strip()[:SHORT]
+        if not text or whole_id(text):
+            return super().get_search_results(request, queryset, search_term)
+        if PHONE.fullmatch(text):
+            digits = re.sub(r"\D", "", text).lstrip("0")
+            found = queryset.annotate(digits=Digits("phone")).filter(digits__contains=digits)
+            return (found if digits else queryset.none()), False
+        chatbots = None if person(request).is_superuser else open_chatbots(request)
+        return queryset.filter(thread__in=search.named(Thread.objects.all(), text, chatbots)), False
 
     def erase(self, row: Lead, entry: LogEntry) -> None:
         erase_lead(row, entry=entry)

@@ -51,6 +51,7 @@ MENU = {
             f"?view={LAST}",
             f"{__name__}.waiting_badge",
         ),
+        Entry("Canned replies", "chat", "conversations.cannedreply"),
         Entry("Leads", "contact_mail", "conversations.lead"),
         Entry("Deliveries", "send", "webhooks.delivery", badge=f"{__name__}.failed_badge"),
     ),
@@ -64,9 +65,9 @@ MENU = {
         Entry("API keys", "key", "accounts.apikey"),
         Entry("Plans", "sell", "accounts.plan"),
     ),
-    "Trail": (
+    "Audit log": (
         Entry("Changes", "history", "accounts.change"),
-        Entry("Periodic work", "schedule", "config.periodicwork"),
+        Entry("Background jobs", "schedule", "config.periodicwork"),
     ),
 }
 

@@ -16,23 +16,30 @@ from django.template.loader import render_to_string
 from django.urls import URLPattern, path, reverse
 from django.utils.http import quote_etag
 
-from accounts.admin.scope import ScopedAdmin, holds, person, with_row
+from accounts.admin.scope import ScopedAdmin, person, with_row
 from chatbots.admin.scope import open_chatbots
 from chatbots.admin.versions import number_in
 from config.admin.keyset import whole_id
-from config.admin.page import missing_row, page
+from config.admin.page import first_time, missing_row, page
 from config.admin.post_only import post_only
+from config.database.ids import new_id
 from conversations.access import lock_thread
 from conversations.admin import conversation
-from conversations.admin.forms import DetailsForm, ReplyForm, TagForm
+from conversations.admin.forms import AssignForm, DetailsForm, NoteForm, ReplyForm, TagForm
+from conversations.admin.inbox_filters import agents
+from conversations.admin.inbox_views import LAST
 from conversations.admin.waiting_time import ago
 from conversations.models import Draft, Message, Thread
 from conversations.models.thread import MOST_TAGS, Mode, ThreadQuerySet
-from conversations.services import agent_message, escalation, presence, threads
+from conversations.services import agent_message, escalation, presence, threads, timeline
 
 ANSWERED = (
     "Not sent: another agent answered while you were writing. Read the answer below, then change "
     "your text or send it anyway."
+)
+ASSIGNED = (
+    "Not assigned: a colleague has assigned this conversation to {name} in the meantime. To change "
+    "that, assign it again."
 )
 ALREADY_SENT = (
     "Not sent: this form was already used to send another text, which is in the conversation. "
@@ -53,11 +60,10 @@ def page_url(thread: Thread) -> str:
 
 def polled_threads(request: HttpRequest) -> ThreadQuerySet:
     """Select the threads that the user may see. Runs few queries, because open pages poll often."""
-    rows, user = Thread.objects.all(), person(request)
-    if user.is_superuser:
+    rows = Thread.objects.all()
+    if person(request).is_superuser:
         return rows
-    allowed = holds(user, "conversations.view_thread")
-    return rows.filter(allowed, chatbot__in=open_chatbots(request))
+    return rows.filter(chatbot__in=open_chatbots(request))
 
 
 class ThreadDetailAdmin(ScopedAdmin):
@@ -73,6 +79,9 @@ class ThreadDetailAdmin(ScopedAdmin):
             ("reply", post_only(self.reply)),
             ("mode", post_only(self.set_mode)),
             ("resolve", post_only(self.resolve)),
+            ("note", post_only(self.note)),
+            ("assign", post_only(self.assign)),
+            ("unread", post_only(self.mark_unread)),
             ("important", post_only(self.mark_important)),
             ("details", post_only(self.details)),
             ("tag", post_only(self.tag)),
@@ -121,6 +130,8 @@ class ThreadDetailAdmin(ScopedAdmin):
         """
         draft = conversation.chosen_draft(thread, request)
         offered = draft if typed is None else None
+        canned = conversation.canned_replies(thread, person(request))
+        chosen = {str(reply.pk): text for reply, text in canned}.get(request.GET.get("canned", ""))
         previous, following = conversation.neighbors(self.get_queryset(request), thread)
         return page(
             self,
@@ -129,13 +140,17 @@ class ThreadDetailAdmin(ScopedAdmin):
             title=str(thread.visitor),
             thread=thread,
             taken_over=ago(thread.taken_over_at),
+            waits=ago(thread.waiting_since),
             answers=answers,
             previous=previous,
             following=following,
-            typed=offered.content if offered else typed or "",
+            typed=offered.content if offered else typed or chosen or "",
             draft=draft,
             offered=offered,
             agent=person(request),
+            canned=canned,
+            note_token=new_id().hex,
+            people=agents(request, [thread.chatbot_id]),
             details=details or DetailsForm.of(thread),
             lead=getattr(thread, "lead", None),
             others=conversation.other_threads(thread),
@@ -171,7 +186,17 @@ class ThreadDetailAdmin(ScopedAdmin):
         if sent.content != given["content"]:
             messages.warning(request, ALREADY_SENT)
             return self.show(request, thread, typed=typed)
+        if request.POST.get("then") == "resolve":
+            return self.resolve_and_go_on(request, thread)
         return HttpResponseRedirect(f"{page_url(thread)}#reply")
+
+    def resolve_and_go_on(self, request: HttpRequest, thread: Thread) -> HttpResponse:
+        """Resolve an answered thread, and open the next waiting one, or the inbox if none waits."""
+        _, following = conversation.neighbors(self.get_queryset(request), thread)
+        threads.update(thread.pk, {"resolved": True})
+        messages.success(request, f"Sent and resolved: {thread.visitor}")
+        inbox = f"{self.url_of('changelist')}?view=waiting"
+        return HttpResponseRedirect(page_url(following) if following else inbox)
 
     @with_row("answer")
     def set_mode(self, request: HttpRequest, thread: Thread) -> HttpResponse:
@@ -187,6 +212,40 @@ class ThreadDetailAdmin(ScopedAdmin):
         """Mark the thread as resolved, or reopen it."""
         threads.update(thread.pk, {"resolved": request.POST.get("resolved") == "1"})
         return HttpResponseRedirect(page_url(thread))
+
+    @with_row("answer")
+    def assign(self, request: HttpRequest, thread: Thread) -> HttpResponse:
+        """Assign the thread to a person, or to nobody."""
+        form = AssignForm(agents(request, [thread.chatbot_id]), request.POST)
+        if not form.is_valid():
+            messages.error(request, "Not assigned: this person may not answer here")
+            return HttpResponseRedirect(page_url(thread))
+        assignee, seen = form.cleaned_data["assignee"], request.POST.get("seen")
+        try:
+            timeline.assign(thread.pk, assignee, by=person(request), seen=seen)
+        except timeline.AssignedMeanwhile as meanwhile:
+            name = meanwhile.assignee.get_full_name() if meanwhile.assignee else "nobody"
+            messages.warning(request, ASSIGNED.format(name=name))
+        return HttpResponseRedirect(page_url(thread))
+
+    @with_row("answer")
+    def note(self, request: HttpRequest, thread: Thread) -> HttpResponse:
+        """Add an internal note. A double click adds it once."""
+        form = NoteForm(request.POST)
+        if not form.is_valid():
+            messages.error(request, "Not added: a note must contain text")
+        else:
+            with first_time(request) as first:
+                if first:
+                    timeline.note(thread.pk, form.cleaned_data["text"], author=person(request))
+        return HttpResponseRedirect(f"{page_url(thread)}#reply")
+
+    @with_row("answer")
+    def mark_unread(self, request: HttpRequest, thread: Thread) -> HttpResponse:
+        """Mark the thread as unread, and return to the inbox, because its page marks it as read."""
+        threads.mark_unread(thread.pk)
+        messages.success(request, f"The conversation with {thread.visitor} was marked as unread")
+        return HttpResponseRedirect(f"{self.url_of('changelist')}?view={LAST}")
 
     @with_row("answer")
     def mark_important(self, request: HttpRequest, thread: Thread) -> HttpResponse:
@@ -243,12 +302,14 @@ class ThreadDetailAdmin(ScopedAdmin):
 
     def poll(self, request: HttpRequest, object_id: UUID) -> HttpResponse:
         """Return the messages after a position as HTML in JSON, or 304 if nothing has changed."""
-        rows = conversation.with_drafts(polled_threads(request))
+        rows = conversation.with_extras(polled_threads(request))
         thread: Any = rows.filter(pk=object_id).first()  # with annotations
         if thread is None:
             return missing_row(self, request, object_id)
         others = presence.renew(thread.pk, person(request))
-        state = conversation.state_of(thread, thread.drafts_count, thread.newest_draft_at)
+        state = conversation.state_of(
+            thread, thread.drafts_count, thread.newest_draft_at, thread.newest_entry
+        )
         tag = state_tag(thread, state, others)
         if request.headers.get("If-None-Match") == tag:
             response = HttpResponse(status=304)

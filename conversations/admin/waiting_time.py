@@ -24,17 +24,26 @@ def level(span: timedelta) -> tuple[str, str]:
     return ("busy", "! long") if span > LONG else ("", "")
 
 
-def waited(thread: Thread) -> SafeString:
-    """Show how long the visitor has been waiting, or the time since the last activity."""
-    waits = thread.is_waiting
-    since = (thread.waiting_since if waits else None) or thread.updated_at
-    span = max(timezone.now() - since, timedelta())
-    state, remark = level(span) if waits else ("", "")
+def since(moment: datetime) -> SafeString:
+    """Show how long ago something happened."""
+    return element(moment, "hint", f"{ago(moment)} ago")
+
+
+def waited(thread: Thread) -> SafeString | str:
+    """Show how long the visitor has been waiting, or "" if the visitor is not waiting."""
+    if not (thread.is_waiting and thread.waiting_since):
+        return ""
+    state, remark = level(timezone.now() - thread.waiting_since)
+    words = f"{ago(thread.waiting_since)} {remark}".rstrip()
+    return element(thread.waiting_since, f"wait state {state}", words)
+
+
+def element(moment: datetime, classes: str, words: str) -> SafeString:
+    """Render a time in words. Its title is the exact time."""
     return format_html(
-        '<time datetime="{}" title="{}" class="{}">{}{}</time>',
-        since.isoformat(),
-        f"{since:%Y-%m-%d %H:%M:%S} UTC",
-        f"wait state {state}" if waits else "hint",
-        in_words(span) if waits else f"{in_words(span)} ago",
-        f" {remark}" if remark else "",
+        '<time datetime="{}" title="{} UTC" class="{}">{}</time>',
+        moment.isoformat(),
+        f"{moment:%Y-%m-%d %H:%M:%S}",
+        classes,
+        words,
     )

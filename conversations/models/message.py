@@ -77,7 +77,13 @@ class Message(Row):
                 fields=["llm_model"],
                 name="message_llm_model",
                 condition=models.Q(llm_model__isnull=False),
-            )
+            ),
+            # Finds the newest fallback messages, for the inbox's filter.
+            models.Index(
+                fields=["-id"],
+                name="message_fallback",
+                condition=models.Q(fallback_reason__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -13,10 +13,13 @@ from conversations.models.visitor import Visitor
 MOST_TAGS = 100
 LATEST = ("-updated_at", "-id")
 OPEN = {"resolved": False, "archived": False}
-SELECTIVE_VIEWS: dict[str, tuple[tuple[str, ...], dict[str, bool | str]]] = {
+SELECTIVE_VIEWS: dict[str, tuple[tuple[str, ...], dict[str, bool | int | str]]] = {
     "waiting": (("waiting_since", "id"), {"waiting_since__isnull": False, **OPEN}),
     "escalated": (LATEST, {"escalated": True, **OPEN}),
+    "unassigned": (LATEST, {"escalated": True, "assignee__isnull": True, **OPEN}),
+    "unread": (LATEST, {"unread_messages_count__gt": 0, **OPEN}),
     "important": (LATEST, {"important": True}),
+    "disliked": (LATEST, {"negative_count__gt": 0}),
     "resolved": (LATEST, {"resolved": True}),
     "archived": (LATEST, {"archived": True}),
     "platform": (("platform_source", *LATEST), {"platform_source__gt": ""}),
@@ -97,9 +100,9 @@ class Thread(ErasableRow):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
     taken_over_at = models.DateTimeField(null=True, editable=False)
-    # The last agent who took the thread over or answered. This value is kept when the thread
-    # returns to the AI.
-    last_agent = models.ForeignKey(
+    # The person who takes care of the thread: the last one who took it over, answered in it or was
+    # assigned. Not in the API. This value is kept when the thread returns to the AI.
+    assignee = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
         on_delete=models.SET_NULL,
@@ -131,9 +134,14 @@ class Thread(ErasableRow):
                 condition=models.Q(resolved=False, archived=False),
             ),
             models.Index(
-                fields=["last_agent", "-updated_at", "-id"],
-                name="thread_of_agent",
-                condition=models.Q(last_agent__isnull=False),
+                fields=["assignee", "-updated_at", "-id"],
+                name="thread_of_assignee",
+                condition=models.Q(assignee__isnull=False),
+            ),
+            models.Index(
+                fields=["assignee", "-updated_at", "-id"],
+                name="thread_open_of_assignee",
+                condition=models.Q(assignee__isnull=False, **OPEN),
             ),
             *(
                 models.Index(

@@ -10,7 +10,7 @@ from conversations import events
 from conversations.access import lock_thread
 from conversations.models import Draft, Message, Thread
 from conversations.models.message import MessageType
-from conversations.services import escalation, handoffs, history
+from conversations.services import escalation, handoffs, history, timeline
 
 ANSWERS_SHOWN = 10  # maximum number of other agents' answers to return
 
@@ -53,7 +53,8 @@ def answer(
             thread,
             MessageType.AGENT_MESSAGE,
             content,
-            changes=escalation.taken_over(thread, agent) | {"last_agent": agent},
+            changes=escalation.taken_over(thread, agent)
+            | timeline.assigned(thread, agent, by=agent),
             agent=agent,
             agent_name=agent.get_full_name(),
             form_token=form_token,

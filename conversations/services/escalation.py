@@ -19,7 +19,7 @@ from conversations import events, notifications
 from conversations.access import lock_thread
 from conversations.models import Message, Thread
 from conversations.models.message import MessageType, SystemMessageType
-from conversations.services import handoffs, history
+from conversations.services import handoffs, history, timeline
 
 TEXTS = {
     SystemMessageType.CONVERSATION_ESCALATED: "escalatedToHumanAgent",
@@ -47,7 +47,7 @@ def set_escalated(thread: Thread, *, escalated: bool, agent: User | None = None)
         thread,
         MessageType.SYSTEM_MESSAGE,
         system_text(thread.chatbot_id, TEXTS[kind]),
-        changes=changes | ({"last_agent": agent} if agent else {}),
+        changes=changes | (timeline.assigned(thread, agent, by=agent) if agent else {}),
         system_message_type=kind,
         agent=agent,  # not in the API; distinguishes a takeover from a visitor's request
     )
@@ -95,7 +95,8 @@ def take_over(thread_id: UUID, *, agent: User) -> Thread:
     with transaction.atomic():
         thread = lock_thread(thread_id)
         if thread.escalated:
-            save_changes(thread, taken_over(thread, agent) | {"last_agent": agent})
+            changes = taken_over(thread, agent) | timeline.assigned(thread, agent, by=agent)
+            save_changes(thread, changes)
         else:
             set_escalated(thread, escalated=True, agent=agent)
     return thread

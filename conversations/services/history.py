@@ -21,7 +21,7 @@ from config.database.prepared import Update, columns_of, insert, prepare, row
 from config.database.row import save_changes
 from conversations.models import Message, Thread
 from conversations.models.message import MessageType
-from conversations.services import handoffs
+from conversations.services import handoffs, timeline
 
 # A thread's title is the beginning of its visitor's first message. Open point: thread-fields
 TITLE_LENGTH = 80
@@ -70,6 +70,7 @@ def new_from_visitor(thread: Thread, content: str, **fields: Any) -> Message | N
     changes: dict[str, Any] = {}
     if locked.resolved:
         handoffs.came_back(locked)
+        timeline.record(locked, timeline.Kind.REOPENED, author=None)
     if locked.escalated and (locked.resolved or not locked.waiting_since):
         changes["waiting_since"] = timezone.now()
     if locked.resolved or locked.ended_at:

@@ -9,10 +9,11 @@ from django.utils import timezone
 from config.database.ids import new_id
 from config.database.prepared import insert, update_columns
 from config.database.row import save_changes
+from config.runtime.context import current_person
 from conversations.access import lock_thread
 from conversations.models import Thread, Visitor
 from conversations.models.thread import MOST_TAGS
-from conversations.services import handoffs, leads
+from conversations.services import handoffs, leads, timeline
 
 CONTACT = {"visitor_name": "name", "visitor_email": "email", "visitor_phone": "phone"}
 
@@ -70,6 +71,8 @@ def update(thread_id: UUID, changes: dict[str, Any], *, chatbot_id: UUID | None 
         thread = lock_thread(thread_id, chatbot_id=chatbot_id)
         if "resolved" in own and own["resolved"] != thread.resolved:
             own["ended_at"] = timezone.now() if own["resolved"] else None
+            kind = timeline.Kind.RESOLVED if own["resolved"] else timeline.Kind.REOPENED
+            timeline.record(thread, kind, author=current_person())
             if own["resolved"]:
                 handoffs.resolved(thread)
         if contact:
@@ -112,3 +115,8 @@ def remove_tag(thread_id: UUID, tag: str) -> None:
 def mark_seen(thread_id: UUID) -> None:
     """Clear a thread's unread count. This does not count as activity."""
     Thread.objects.filter(pk=thread_id, unread_messages_count__gt=0).update(unread_messages_count=0)
+
+
+def mark_unread(thread_id: UUID) -> None:
+    """Count one unread message in a thread that has none. This does not count as activity."""
+    Thread.objects.filter(pk=thread_id, unread_messages_count=0).update(unread_messages_count=1)

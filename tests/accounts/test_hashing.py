@@ -65,7 +65,7 @@ def test_concurrent_sign_ins_hash_few_passwords_at_a_time_and_hold_no_pooled_con
         hashes.let.set()
         heard = [each.result() for each in begun]
     assert all("Too many people are signing in" in page for page in told)
-    assert sum("Please enter the correct" in page for page in heard) == sign_in.MOST_WAITING
+    assert sum("Wrong email or password." in page for page in heard) == sign_in.MOST_WAITING
     assert hashes.most == hashing.AT_ONCE
     assert not any(hashes.connected)
 

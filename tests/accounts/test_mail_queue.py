@@ -12,13 +12,13 @@ from django.db import connections
 from django.db.models import F
 from django.utils import timezone
 
-from accounts import mail_queue
+from accounts import mail_queue, notifications
 from accounts.models import Mail
 from accounts.tasks import PRUNE_MAILS, prune_mails
 from config.database import claims, locks
 from config.database.ids import new_id
 from config.models import PeriodicWork
-from tests.factories.accounts import AccountFactory
+from tests.factories.accounts import AccountFactory, UserFactory
 from tests.patience import PATIENCE
 from tests.servers.mail import MailServer
 from tests.servers.processes import wait_until
@@ -53,6 +53,17 @@ def send_all() -> int:
 def stored(mail: Mail) -> Mail:
     mail.refresh_from_db()
     return mail
+
+
+def test_an_email_with_a_new_link_is_sent_before_those_of_accounts(
+    server: MailServer, mail: Mail
+) -> None:
+    person = UserFactory(email="ann@example.com")
+    notifications.password_reset(person)
+    [(first, claim), _] = mail_queue.claim(4)
+    mail_queue.send(first, claim)
+    assert "/password-reset/" in server.mails[0]
+    assert "/password-reset/" not in Mail.objects.get(pk=first).body + str((first, claim))
 
 
 def test_an_email_is_sent_once(server: MailServer, mail: Mail) -> None:

@@ -31,7 +31,7 @@ def still_clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def person(db: None) -> User:
-    user = UserFactory(email=ANN, is_staff=True, is_superuser=True)
+    user = UserFactory(email=ANN, is_superuser=True)
     user.set_password(RIGHT)
     user.save()
     return user
@@ -54,7 +54,7 @@ def outcome(answer: Any) -> str:
     if answer.status_code == 302:
         return "done"
     assert answer.status_code == 200
-    wrong = "Please enter the correct" in answer.text or "entered incorrectly" in answer.text
+    wrong = "Wrong email or password." in answer.text or "entered incorrectly" in answer.text
     assert wrong is not (TOLD in answer.text)
     return "wrong" if wrong else "refused"
 

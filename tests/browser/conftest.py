@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
 from accounts.models import User
 from chatbots.models import Chatbot, LlmModel
@@ -94,6 +94,11 @@ def page_of(thread: Thread) -> str:
 def open_page(page: Page, thread: Thread) -> None:
     page.goto(page_of(thread))
     page.wait_for_load_state()  # the page handles keys only after its scripts have loaded
+
+
+def send_button(page: Page) -> Locator:
+    """Find the button that sends an answer. Its label depends on the conversation's state."""
+    return page.locator("#send button").last
 
 
 @pytest.fixture(scope="session")

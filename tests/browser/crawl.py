@@ -121,7 +121,7 @@ class Crawler:
         """Open a page with a look's width and color scheme."""
         self.become(look, at=address)
         self.page.goto(address, wait_until="load")
-        self.page.wait_for_function("!document.documentElement.hasAttribute('x-cloak')")
+        self.page.wait_for_function("!document.documentElement.hasAttribute('data-starting')")
 
     def resize(self, look: Look) -> None:
         """Show the open page at another width."""

@@ -8,11 +8,11 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page
 
-from accounts.models import Invitation
+from accounts.models import Invitation, Mail, User
 from chatbots.models import Instruction
 from conversations.models import Thread
 from conversations.services import agent_message
-from tests.factories.accounts import AccountFactory
+from tests.factories.accounts import AccountFactory, UserFactory
 from tests.factories.tenant import Tenant
 
 
@@ -97,27 +97,45 @@ def open_an_invitation(page: Page) -> Invitation:
     invitation = Invitation.objects.create(
         account=AccountFactory(name="Corner shop"), email="ann@example.com", role="MEMBER"
     )
-    page.goto(invitation.link.removeprefix(settings.PUBLIC_URL))
+    page.goto(invitation.link(invitation.mailed).removeprefix(settings.PUBLIC_URL))
     page.get_by_role("button", name="Accept").wait_for()
     return invitation
 
 
-def accept_an_invitation(page: Page) -> None:
+def open_the_invitation_of_a_known_person(page: Page) -> None:
+    UserFactory(email="ann@example.com")
     open_an_invitation(page)
-    submit(page, "Accept")
-    page.get_by_text("You are now a member").wait_for()
+    page.get_by_role("link", name="Forgot password?").wait_for()
+    User.objects.filter(email="ann@example.com").delete()
 
 
-def accept_a_withdrawn_invitation(page: Page) -> None:
-    open_an_invitation(page).delete()
-    submit(page, "Accept")
+def forget_the_password(page: Page) -> None:
+    page.goto(reverse("password_reset"))
+    page.get_by_label("Email").fill("nobody@example.com")
+    submit(page, "Send the link")
+    page.get_by_text("Check your inbox").wait_for()
+
+
+def open_the_link_that_sets_a_password(page: Page) -> None:
+    mail = Mail(person=UserFactory(), body="")
+    page.goto(mail.text.strip().removeprefix(settings.PUBLIC_URL))
+    page.get_by_role("button", name="Set the password").wait_for()
+
+
+def open_a_withdrawn_invitation(page: Page) -> None:
+    invitation = open_an_invitation(page)
+    link = invitation.link(invitation.mailed).removeprefix(settings.PUBLIC_URL)
+    invitation.delete()
+    page.goto(link)
     page.get_by_text("This invitation is not valid").wait_for()
 
 
 INVITATIONS: tuple[Callable[[Page], object], ...] = (
     open_an_invitation,
-    accept_an_invitation,
-    accept_a_withdrawn_invitation,
+    open_the_invitation_of_a_known_person,
+    forget_the_password,
+    open_the_link_that_sets_a_password,
+    open_a_withdrawn_invitation,
 )
 SUBMISSIONS: tuple[Callable[[Page, Tenant], None], ...] = (
     issue_a_key,

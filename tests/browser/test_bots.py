@@ -183,7 +183,7 @@ def test_follow_up_prompts_are_ordered_with_alt_and_an_arrow_or_by_dragging(
 def test_every_tab_is_reached_with_the_keyboard(page: Page, shop: Chatbot) -> None:
     page.set_viewport_size({"width": PHONE, "height": 800})  # some of the tabs are in a menu
     page.goto(bot_page(shop, "general"))
-    page.wait_for_function("!document.documentElement.hasAttribute('x-cloak')")
+    page.wait_for_function("!document.documentElement.hasAttribute('data-starting')")
     page.get_by_role("tab", name="General").focus()
     for name in (*TABS[1:], "General"):
         page.keyboard.press("ArrowRight")

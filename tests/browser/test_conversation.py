@@ -8,12 +8,12 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Error, Page, Route, expect
 
-from accounts.models import User
+from accounts.models import Mail, User
 from chatbots.models import Chatbot
-from conversations.models import Draft, Message, Thread
+from conversations.models import CannedReply, Draft, Message, Thread
 from conversations.models.message import MessageType
 from conversations.services import agent_message, escalation, threads
-from tests.browser.conftest import Opens, end_session, open_page, page_of, sign_in
+from tests.browser.conftest import Opens, end_session, open_page, page_of, send_button, sign_in
 from tests.browser.crawl import DESK, Look
 from tests.browser.devices import Device
 from tests.factories.conversations import ThreadFactory, VisitorFactory, from_visitor
@@ -44,7 +44,7 @@ def test_an_answer_is_stored_once_whether_its_request_or_its_confirmation_is_los
     def send(fails: object) -> None:
         page.route("**/reply/", fails)
         with suppress(Error):  # navigation fails, and the browser shows its own error page
-            page.get_by_role("button", name="Send").click()
+            send_button(page).click()
         page.wait_for_url("chrome-error://**")
         page.unroute("**/reply/")
         open_page(page, thread)
@@ -93,15 +93,15 @@ def test_two_agents_see_each_other_and_the_later_answer_is_held_back(
     expect(page.get_by_text("Sam is also here")).to_be_visible()
     expect(other.get_by_text("Kim is also here")).to_be_visible()
     sams.write(other.get_by_label("Reply as Sam"), "It is refunded")
-    sams.press_twice(other.get_by_role("button", name="Send"))
+    sams.press_twice(send_button(other))
     expect(other.get_by_role("log")).to_contain_text("It is refunded")
-    device.press(page.get_by_role("button", name="Send"))
+    device.press(send_button(page))
     expect(page.get_by_text("another agent answered while you were writing")).to_be_visible()
     expect(page.get_by_role("blockquote")).to_contain_text("Sam answered: It is refunded")
     expect(page).to_have_url(re.compile(f"{page_of(thread)}$"))
     expect(box).to_have_value("We will refund it")
     assert answers() == ["It is refunded"]
-    device.press(page.get_by_role("button", name="Send anyway"))
+    device.press(page.get_by_role("button", name="Send anyway", exact=True))
     expect(page.get_by_role("log")).to_contain_text("We will refund it")
     assert answers() == ["It is refunded", "We will refund it"]
 
@@ -141,7 +141,7 @@ def test_an_edited_draft_survives_the_end_of_the_session_and_is_deleted_when_sen
     page.reload()
     sign_in(Device(page, Look(DESK, "light")), person)
     expect(box).to_have_value("Draft, edited\nby Kim")
-    page.get_by_role("button", name="Send").click()
+    send_button(page).click()
     expect(page.get_by_role("log")).to_contain_text("Draft, edited")
     assert list(Draft.objects.all()) == [kept]
 
@@ -194,13 +194,81 @@ def test_a_takeover_by_a_colleague_changes_the_header_but_not_the_focused_note(
     notes = page.get_by_label("Notes")
     notes.fill("Refund\nagreed")
     escalation.toggle(thread.pk)
-    expect(page.get_by_text("waiting for a person")).to_be_visible()
+    expect(page.get_by_text("waiting under 1 min")).to_be_visible()
     escalation.take_over(thread.pk, agent=sam)
     expect(page.get_by_text("taken over by Sam")).to_be_visible()
-    expect(page.get_by_text("waiting for a person")).to_be_hidden()
+    expect(page.get_by_text("waiting under 1 min")).to_be_visible()  # until Sam answers
     expect(page.get_by_role("button", name="Return to the AI")).to_be_visible()
     expect(notes).to_be_focused()
     expect(notes).to_have_value("Refund\nagreed")
+
+
+def test_a_canned_reply_is_inserted_by_its_first_letters_or_from_the_menu(
+    device: Device, shop: Chatbot, thread: Thread
+) -> None:
+    for name, text in (("refund", "{visitor}, we refund you."), ("hours", "We open at 9.")):
+        CannedReply.objects.create(account=shop.account, name=name, text=text)
+    page = device.page
+    open_page(page, thread)
+    box = page.get_by_label("Reply as Kim")
+    device.write(box, "Sorry! /re")
+    expect(page.get_by_role("option", name="/refund")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(box).to_have_value("Sorry! Anna Berg, we refund you.")
+    page.keyboard.type(" and/or /")
+    expect(page.locator(".suggestions:visible li")).to_have_count(2)
+    page.keyboard.press("Escape")
+    expect(page.locator(".suggestions:visible li")).to_have_count(0)
+    page.keyboard.press("Backspace")
+    device.press(page.get_by_text("Canned replies", exact=True).last)
+    device.press(page.get_by_role("link", name="/hours"))
+    expect(box).to_have_value("Sorry! Anna Berg, we refund you. and/or We open at 9.")
+    assert answers() == []
+
+
+def test_keys_take_over_send_and_resolve_and_lead_to_the_next_conversation(
+    device: Device, shop: Chatbot, thread: Thread
+) -> None:
+    other = ThreadFactory(chatbot=shop, visitor=VisitorFactory(chatbot=shop, name="Jo"))
+    since = timezone.now() - timedelta(minutes=9)
+    Thread.objects.filter(pk=other.pk).update(escalated=True, waiting_since=since)
+    page = device.page
+    open_page(page, thread)
+    for state in ("taken over by Kim", "the AI answers"):
+        with page.expect_navigation():
+            page.keyboard.press("t")
+        expect(page.get_by_text(state)).to_be_visible()
+    page.keyboard.press("r")
+    page.keyboard.type("Refunded")
+    page.keyboard.press("Control+Shift+Enter")
+    page.wait_for_url(re.compile(str(other.pk)))
+    expect(page.get_by_text("Sent and resolved: Anna Berg")).to_be_visible()
+    device.write(page.get_by_label("Reply as Kim"), "Done")
+    device.press(page.get_by_role("button", name="Send and resolve"))
+    expect(page.get_by_text("Nobody is waiting.")).to_be_visible()
+    assert answers() == ["Done", "Refunded"]
+    assert not Thread.objects.filter(resolved=False).exists()
+
+
+def test_a_note_mentions_a_colleague_who_sees_it_without_a_reload(
+    device: Device, opens: Opens, shop: Chatbot, thread: Thread, sam: User
+) -> None:
+    shop.account.memberships.create(user=sam, role="MEMBER")
+    shop.memberships.create(user=sam)
+    page, other = device.page, opens(sam)
+    for each in (page, other):
+        open_page(each, thread)
+    page.keyboard.press("n")
+    expect(page.get_by_label("Internal note")).to_be_focused()
+    page.keyboard.type("@s")
+    expect(page.get_by_role("option", name="@Sam")).to_be_visible()
+    page.keyboard.press("Tab")
+    page.keyboard.type("please look")
+    device.press(page.get_by_role("button", name="Add note"))
+    for each in (page, other):
+        expect(each.get_by_role("log")).to_contain_text("@Sam please look")
+    assert [mail.to for mail in Mail.objects.all()] == [sam.email]
+    assert answers() == []
 
 
 @pytest.mark.slow
@@ -213,7 +281,7 @@ def test_keys_lead_to_the_notes_and_to_the_previous_waiting_conversation(
         Thread.objects.filter(pk=row.pk).update(escalated=True, waiting_since=since)
     open_page(page, thread)
     page.keyboard.press("n")
-    notes = page.get_by_label("Notes")
+    notes = page.get_by_label("Internal note")
     expect(notes).to_be_focused()
     page.keyboard.type("kn")
     expect(notes).to_have_value(re.compile("kn"))

@@ -145,8 +145,8 @@ def test_200_failures_are_filtered_and_retried_with_a_stop_in_between(
     assert 0 < Delivery.objects.filter(state="FAILED").count() - 1 < 200
     RetryJob.objects.update(per_second=100)  # the low rate gave the test time to press Stop
     device.press(page.get_by_role("button", name="Resume"))
-    expect(page.locator("#live").get_by_text("DONE", exact=True)).to_be_visible()
-    expect(page.get_by_text("200 of 200 retried")).to_be_visible()
+    expect(page.locator("#live").get_by_text("SUCCEEDED", exact=True)).to_be_visible()
+    expect(page.get_by_text("200 of 200 retried: 200 succeeded")).to_be_visible()
     wait_until(lambda: Delivery.objects.filter(state="SUCCESS").count() == 200)
     assert Delivery.objects.get(state="FAILED") == other
     assert len(receiver.arrivals) == 200

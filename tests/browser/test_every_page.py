@@ -19,7 +19,7 @@ from tests.admin_urls import pages
 from tests.browser.conftest import window
 from tests.browser.crawl import ALL_LOOKS, DESK, LOOKS, PHONE, Crawler, Look
 from tests.browser.submissions import INVITATIONS, SUBMISSIONS, queries
-from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff
+from tests.factories.staff import signed_in
 from tests.factories.tenant import Tenant
 
 OPEN = ("/admin/login/", "/admin/nothing/", "/invitation")
@@ -104,8 +104,8 @@ def test_no_page_has_a_serious_fault(
 ) -> None:
     people = {
         "superuser": person,
-        "manager": staff(tenant.owner, ACCOUNT_ADMINS),
-        "agent": staff(tenant.member, AGENTS),
+        "manager": tenant.owner,
+        "agent": tenant.member,
     }
     client, under = signed_in(people[who]), f"/admin/{app}/"
     crawler.sign_in(client.cookies["sessionid"].value)

@@ -110,7 +110,7 @@ def test_after_five_wrong_passwords_a_user_waits_and_signs_in(
         with page.expect_response(re.compile("/admin/login/")):
             device.write(page.get_by_label("Password"), "wrong")
             device.press(page.get_by_role("button", name="Log in"))
-        expect(page.get_by_text("Please enter the correct email and password")).to_be_visible()
+        expect(page.get_by_text("Wrong email or password.")).to_be_visible()
     sign_in(device, person)
     refused = page.get_by_text("Too many failed attempts. Try again in")
     [minutes] = re.findall(r"in (\d+) min", refused.inner_text())

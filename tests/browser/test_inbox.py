@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 from django.core import mail
 from django.urls import reverse
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from accounts import mail_queue
 from accounts.models import Account, User
@@ -15,10 +16,11 @@ from chatbots.models import Chatbot
 from conversations.models import Thread
 from conversations.models.message import MessageType
 from conversations.services import escalation, visitor_message
-from tests.browser.conftest import PATIENCE, page_of
+from tests.browser.conftest import PATIENCE, Opens, open_page, page_of
 from tests.browser.crawl import DESK, HEIGHT, PHONE
 from tests.browser.devices import Device
 from tests.factories.conversations import MessageFactory, ThreadFactory, VisitorFactory
+from tests.factories.staff import signed_in
 from tests.factories.webhooks import DeliveryFactory
 
 INBOX = f"{reverse('admin:conversations_thread_changelist')}?view=waiting"
@@ -61,7 +63,8 @@ def test_an_escalation_is_answered_with_the_keyboard_and_returned_to_the_bot(
     expect(page.locator("#inbox-tabs .active")).to_contain_text("Waiting 1")
     for mail_id, claim in mail_queue.claim(10):  # as a worker does
         send_mail(mail_id, claim)
-    assert [one.to for one in mail.outbox] == [[person.email]]
+    staff = [person.email, shop.account.owner.email]
+    assert sorted(one.to for one in mail.outbox) == sorted([email] for email in staff)
 
     device.press(page.get_by_role("link", name="Anna Berg"))
     expect(page.get_by_role("log")).to_contain_text("I was charged twice")
@@ -75,6 +78,73 @@ def test_an_escalation_is_answered_with_the_keyboard_and_returned_to_the_bot(
     sent = visitor_message.send(visitor_message.receive(shop.pk, thread.pk, "Thanks"))
     assert sent.messages[-1].message_type == MessageType.AI_MESSAGE
     expect(page.get_by_role("log")).to_contain_text(sent.messages[-1].content)
+
+
+def test_two_people_assign_a_conversation_at_once_and_the_second_learns_of_the_first(
+    device: Device, opens: Opens, thread: Thread, person: User, sam: User
+) -> None:
+    page, other = device.page, opens(sam)
+    for each in (page, other):
+        each.goto(page_of(thread))
+    device.choose(page.get_by_label("Assigned to"), "Kim (me)")
+    other.get_by_label("Assigned to").select_option(label="Sam (me)")
+    device.press(page.get_by_role("button", name="Assign"))
+    expect(page.get_by_text("assigned to Kim")).to_be_visible()
+    expect(other.get_by_text("assigned to Kim")).to_be_visible()  # by polling
+    other.get_by_role("button", name="Assign").click()
+    expect(other.get_by_text("a colleague has assigned this conversation to Kim")).to_be_visible()
+    expect(page.get_by_role("log")).to_contain_text("Kim took this conversation")
+    page.goto(f"{INBOX}&assignee=me")
+    device.press(page.get_by_role("link", name="Mine"))
+    expect(page.locator("#result_list")).to_contain_text("Anna Berg")
+
+
+def test_a_conversation_that_is_marked_as_unread_is_listed_until_it_is_opened(
+    device: Device, thread: Thread
+) -> None:
+    page = device.page
+    open_page(page, thread)
+    page.keyboard.press("u")
+    expect(page.get_by_text("was marked as unread")).to_be_visible()
+    device.press(page.get_by_role("link", name="Unread 1"))
+    with page.expect_response(re.compile("/seen/$")):
+        device.press(page.get_by_role("link", name="Anna Berg"))
+    page.goto(f"{INBOX.split('?')[0]}?view=unread")
+    expect(page.get_by_text("There are no conversations in this view.")).to_be_visible()
+
+
+def test_a_filtered_view_is_saved_and_opened_again(device: Device, thread: Thread) -> None:
+    page = device.page
+    page.goto(f"{INBOX.split('?')[0]}?view=open&tag=billing")
+    expect(page.get_by_text("tag: billing")).to_be_visible()
+    device.press(page.get_by_text("Save this view"))
+    device.write(page.get_by_label("Name of the view"), "Billing")
+    device.press(page.get_by_role("button", name="Save", exact=True))
+    expect(page.get_by_text("View “Billing” saved")).to_be_visible()
+    device.press(page.get_by_role("link", name="Clear all (1)"))
+    expect(page.locator("#result_list")).to_contain_text("Anna Berg")
+    device.press(page.get_by_role("link", name="Billing", exact=True))
+    expect(page.get_by_text("tag: billing")).to_be_visible()
+    expect(page.get_by_text("Nothing matches")).to_be_visible()
+
+
+def test_the_hour_that_a_row_shows_finds_the_row(
+    browser: Browser, live_server: object, person: User, thread: Thread
+) -> None:
+    moment = datetime(2026, 5, 1, 23, 30, 45, tzinfo=UTC)
+    Thread.objects.filter(pk=thread.pk).update(updated_at=moment)
+    context = browser.new_context(base_url=str(live_server), timezone_id="Europe/Vienna")
+    session = signed_in(person).cookies["sessionid"].value
+    context.add_cookies([{"name": "sessionid", "value": session, "url": str(live_server)}])
+    page = context.new_page()
+    page.goto(f"{INBOX.split('?')[0]}?view=open")  # its script stores the time zone
+    for hour, found in (("01:30", 1), ("23:30", 0)):
+        day = "2026-05-02"
+        ends = f"updated_at_from_0={day}&updated_at_from_1={hour}&updated_at_to_0={day}"
+        page.goto(f"{INBOX.split('?')[0]}?view=open&{ends}&updated_at_to_1={hour}")
+        expect(page.get_by_role("link", name="Anna Berg")).to_have_count(found)
+    expect(page.get_by_text("updated (Europe/Vienna): from 2026-05-02 23:30")).to_be_visible()
+    context.close()
 
 
 @pytest.mark.slow

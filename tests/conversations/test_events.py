@@ -119,14 +119,15 @@ def test_without_a_receiver_no_event_is_recorded(send: Send, change: Any) -> Non
     assert not Delivery.objects.exists()
 
 
-@pytest.mark.parametrize("wanted", [True, False])
-def test_staff_get_an_email_about_an_escalation_if_the_account_wants_it(
-    api: Api, here: str, chatbot: Chatbot, wanted: bool
+@pytest.mark.parametrize("wanted", [None, True, False])
+def test_the_owner_gets_an_email_about_an_escalation_unless_the_account_has_turned_it_off(
+    api: Api, here: str, chatbot: Chatbot, wanted: bool | None
 ) -> None:
     owner = chatbot.account.owner
-    owner.is_staff = True
-    owner.save()
-    Account.objects.update(mail_on_escalation=wanted)
+    if wanted is not None:
+        Account.objects.update(mail_on_escalation=wanted)
     api.patch(f"{here}/escalate")
     api.patch(f"{here}/escalate")
-    assert [mail.to for mail in Mail.objects.all()] == ([owner.email] if wanted else [])
+    assert [mail.to for mail in Mail.objects.all()] == (
+        [owner.email] if wanted is not False else []
+    )

@@ -1,27 +1,19 @@
-"""Create users of the admin, and clients that are signed in as them."""
+"""Create users of the admin, and clients that are signed in as them.
+
+Everyone who owns an account or is a member of one may use the admin.
+"""
 
 from typing import Any
 
-from django.contrib.auth.models import Group
 from django.test import Client
 
 from accounts.models import User
 from tests.factories.accounts import UserFactory
 
-AGENTS, ACCOUNT_ADMINS = "Agents", "Account admins"
-
-
-def staff(user: User, group: str) -> User:
-    """Give a user access to the admin, add the user to a group, and return the user."""
-    user.is_staff = True
-    user.save()
-    user.groups.add(Group.objects.get(name=group))
-    return user
-
 
 def superuser(**columns: Any) -> User:
     """Create a user with all permissions."""
-    return UserFactory(is_staff=True, is_superuser=True, **columns)
+    return UserFactory(is_superuser=True, **columns)
 
 
 def signed_in(user: User, **options: Any) -> Client:

@@ -7,10 +7,10 @@ from django.db.backends.utils import CursorWrapper
 from django.db.models import Model
 from django.utils import timezone
 
-from accounts.models import Account, Change, Mail, Usage, User
+from accounts.models import Account, Change, Invitation, Mail, Usage, User
 from accounts.services import api_key
 from chatbots.models import Chatbot
-from conversations.models import Draft
+from conversations.models import CannedReply, Draft, TimelineEntry
 from tests.factories.accounts import AccountFactory, MembershipFactory, UserFactory
 from tests.factories.chatbots import (
     ChatbotFactory,
@@ -58,6 +58,7 @@ class Tenant:
             self.chatbot,
             *self.chatbot.localizations.all(),
             MembershipFactory(account=self.account, user=self.member),
+            Invitation.objects.create(account=self.account, email=f"{word}-new@example.com"),
             Usage.objects.create(account=self.account, month=month, messages=7),
             Mail.objects.create(
                 account=self.account, to=f"{word}@example.com", subject=word, body=word
@@ -113,7 +114,9 @@ class Tenant:
         draft = Draft.objects.create(message=message, content=f"{word} draft")
         lead = LeadFactory(thread=thread, name=f"{word} lead")
         job = retry_job.start(Selection(), [chatbot.pk], per_second=1, by=f"{word} owner")
-        return [visitor, thread, message, delivery, attempt, draft, lead, job]
+        TimelineEntry.objects.create(thread=thread, position=1, kind="NOTE", text=word)
+        canned = CannedReply.objects.create(account=self.account, name=word.lower(), text=word)
+        return [visitor, thread, message, delivery, attempt, draft, lead, job, canned]
 
     def changes(self) -> list[Model]:
         """Return the audit trail entries for the creation of the account and of a user.

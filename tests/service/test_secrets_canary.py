@@ -25,7 +25,7 @@ from chatbots.models import Chatbot, GeneralSettings, LlmModel
 from config.admin.export import FORMATS
 from tests.admin_urls import routes
 from tests.contract.operations import OPERATIONS, filled, ids_of
-from tests.factories.accounts import UserFactory
+from tests.factories.accounts import MembershipFactory
 from tests.factories.chatbots import ChatbotFactory
 from tests.factories.conversations import ThreadFactory
 from tests.factories.staff import signed_in, superuser
@@ -189,7 +189,7 @@ class Talk:
         wrong = {self.sign_in("a@example.com", one) for one in self.sown.passwords[WRONG]}
         assert wrong == {200}
         for password in self.sown.passwords[RIGHT]:
-            user = UserFactory(is_staff=True)
+            user = MembershipFactory(account=self.chatbot.account).user
             user.set_password(password)
             user.save()
             assert self.sign_in(user.email, password) == 302

@@ -127,7 +127,7 @@ class DeliveryAdmin(
         chosen = len(deliveries.values_list("pk"))
         begun = retry(retryable(deliveries.order_by()), by=person(request).get_full_name())
         if begun:
-            say_begun(request, f"{begun} will be tried once more")
+            say_begun(request, "Retry queued" if begun == 1 else f"{begun} retries queued")
         if begun < chosen:
             messages.warning(
                 request,

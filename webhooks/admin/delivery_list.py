@@ -200,7 +200,8 @@ class DeliveryList(KeysetChangeList):
         bounds = self.times.bounds()
         if request.GET.get(AFTER):
             bounds.pop("created_at__lte", None)
-        return self.get_queryset(request, self.times.expected_parameters()), bounds
+        own = [*filter(None, self.times.expected_parameters())]
+        return self.get_queryset(request, own), bounds
 
     @property
     def times(self) -> TimeRangeFilter:

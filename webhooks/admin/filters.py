@@ -1,7 +1,9 @@
 """The delivery log's filters, and functions that convert them to a `Selection` and back."""
 
+from datetime import tzinfo
 from typing import Any
 
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.db.models import QuerySet
 from django.http import HttpRequest, QueryDict
 from unfold.admin import ModelAdmin
@@ -9,7 +11,7 @@ from unfold.contrib.filters.admin import DropdownFilter
 
 from chatbots.admin import scope
 from config.admin.choices import RowFilter
-from config.admin.dates import end_of_range
+from config.admin.dates import time_range
 from config.admin.keyset import whole_id
 from webhooks.models.reason import WORDS
 from webhooks.payloads import event_choices
@@ -67,11 +69,11 @@ class CauseFilter(DropdownFilter):
         return with_cause(queryset, cause) if known else queryset.none()
 
 
-def selection_of(query: QueryDict) -> Selection | None:
+def selection_of(query: QueryDict, zone: tzinfo) -> Selection | None:
     """Read the log's filter from a query string.
 
-    Returns None if the filter excludes every delivery that could be retried in bulk. Raises
-    IncorrectLookupParameters for an invalid time.
+    Returns None if the filter excludes every delivery that could be retried in bulk, or if its time
+    is invalid. `zone` is the time zone of the filter's times.
     """
     ids = {name: whole_id(query.get(name, "")) for name in ("chatbot", "account", "q")}
     code, cause, event = (query.get(name, "") for name in ("code", "cause", "event__exact"))
@@ -84,6 +86,10 @@ def selection_of(query: QueryDict) -> Selection | None:
         or (event and event not in dict(event_choices()))
     ):
         return None
+    try:
+        since, until = time_range(query, "created_at", zone)
+    except IncorrectLookupParameters:
+        return None
     return Selection(
         chatbot=ids["chatbot"],
         account=ids["account"],
@@ -91,12 +97,12 @@ def selection_of(query: QueryDict) -> Selection | None:
         event=event,
         code_class=code,
         cause=cause,
-        since=end_of_range(query, "created_at", "from"),
-        until=end_of_range(query, "created_at", "to"),
+        since=since,
+        until=until,
     )
 
 
-def query_of(selection: Selection) -> dict[str, str]:
+def query_of(selection: Selection, zone: tzinfo) -> dict[str, str]:
     """Return a selection as parameters for the log's URL."""
     names = {"event": "event__exact", "code_class": "code", "id": "q"}
     known = selection.as_json()
@@ -105,6 +111,7 @@ def query_of(selection: Selection) -> dict[str, str]:
     }
     for end, time in (("from", selection.since), ("to", selection.until)):
         if time:
+            time = time.astimezone(zone)
             query[f"created_at_{end}_0"] = f"{time:%Y-%m-%d}"
             query[f"created_at_{end}_1"] = f"{time.time()}"
     return query | {"state__exact": "FAILED"}

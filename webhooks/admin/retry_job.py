@@ -1,5 +1,7 @@
 """Pages for retry jobs: the plan, the progress, and the buttons that stop and resume a job."""
 
+from dataclasses import replace
+from datetime import tzinfo
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,7 +18,7 @@ from unfold.views import ChangeList
 from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
 from accounts.admin.scope import ReadOnly, ScopedAdmin, person, with_row
-from config.admin.dates import at, time_element
+from config.admin.dates import at, time_element, zone_of
 from config.admin.keyset import KeysetChangeList, filtered_list
 from config.admin.page import first_time, page, row_routes, unless_unchanged
 from config.admin.post_only import post_only
@@ -28,7 +30,7 @@ from webhooks.services import retry_job as service
 from webhooks.services.retry import PER_SECOND
 from webhooks.services.selection import Selection, names_of
 
-COLORS = {"RUNNING": "info", "STOPPED": "warning", "DONE": "success"}
+COLORS = {"RUNNING": "info", "STOPPED": "warning", "DONE": "warning", "SUCCEEDED": "success"}
 FASTEST = 100  # maximum number of deliveries per second for each endpoint
 NOTHING = "No FAILED deliveries match this filter. Tests and erased deliveries are excluded."
 LISTED = 20  # maximum number of endpoints that a page lists
@@ -48,9 +50,9 @@ class SpeedForm(forms.Form):
     )
 
 
-def log_url(selection: Selection) -> str:
+def log_url(selection: Selection, zone: tzinfo) -> str:
     """Return the URL of the delivery log, filtered by a selection."""
-    return f"{reverse('admin:webhooks_delivery_changelist')}?{urlencode(query_of(selection))}"
+    return f"{reverse('admin:webhooks_delivery_changelist')}?{urlencode(query_of(selection, zone))}"
 
 
 def figure(count: int) -> str:
@@ -71,7 +73,7 @@ class RetryAllAdmin(ScopedAdmin):
         if not person(request).has_perm("webhooks.change_delivery"):
             raise PermissionDenied
         filtered_list(self, request)  # rejects an invalid filter
-        selection = selection_of(request.GET)
+        selection = selection_of(request.GET, zone_of(request))
         chatbots = None if person(request).is_superuser else visible_ids(request)
         planned = service.plan(selection, chatbots) if selection else None
         if selection is None or planned is None or not planned.endpoints:
@@ -97,7 +99,7 @@ class RetryAllAdmin(ScopedAdmin):
             more_endpoints=max(0, len(planned.endpoints) - LISTED),
             form=form,
             held="" if settings.SENDING else HELD,
-            back=log_url(selection),
+            back=log_url(selection, zone_of(request)),
         )
 
     def start(
@@ -117,15 +119,17 @@ class RetryJobList(KeysetChangeList):
     """A page of retry jobs, each with its filter described in words."""
 
     def get_results(self, request: HttpRequest) -> None:
-        """Describe each job's filter.
+        """Describe each job's filter, and count its successes.
 
         The names of the chatbots and accounts are read for all jobs at once.
         """
         super().get_results(request)
         selections = [Selection.from_json(job.filter) for job in self.result_list]
         names = names_of(selections)
+        succeeded = service.successes(self.result_list)
         for job, selection in zip(self.result_list, selections, strict=True):
             job.words = selection.words(names)
+            job.succeeded = succeeded.get(job.pk, 0)
 
 
 @admin.register(RetryJob)
@@ -161,9 +165,9 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
         return "; ".join(job.words)
 
     @display(description="state", label=COLORS)
-    def shown_state(self, job: RetryJob) -> str:
-        """Show the state as a colored label."""
-        return job.state
+    def shown_state(self, job: Any) -> str:
+        """Show the state as a colored label. Only a job whose retries all succeeded is green."""
+        return state_of(job, job.succeeded)
 
     @admin.display(description="retried")
     def progress(self, job: Any) -> str:
@@ -197,7 +201,7 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
             title=f"Bulk retry by {job.by}",
             words=selection.words(),
             started=time_element(job.created_at),
-            log=log_url(selection),
+            log=log_url(selection, zone_of(request)),
             **self.live_context(request, job),
         )
 
@@ -205,29 +209,38 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
         """Return the template context for the part of the page that the script replaces."""
         parts = job.parts.select_related("chatbot").order_by("chatbot__name", "pk")[: LISTED + 1]
         share = (job.retried or 0) / job.expected if job.expected else 1
+        found = {} if job.state == JobState.RUNNING else service.outcomes(job)
+        total = service.Outcome(*map(sum, zip(*found.values(), strict=True)))
+        for part in parts:
+            part.outcome = found.get(part.chatbot_id)
+            part.succeeded_log, part.failed_log = logs_of(job, part, zone_of(request))
         return {
             "job": job,
-            "tag": tag_of(job),
-            "moving": job.state == JobState.RUNNING,
+            "tag": tag_of(job, total),
+            "state": state_of(job, total.succeeded),
+            "total": total if found else None,
+            "others": (job.retried or 0) - sum(total),
+            "moving": job.state == JobState.RUNNING or total.waiting > 0,
             "progress": self.progress(job),
             "percent": 100 if job.state == JobState.DONE else min(99, int(100 * share)),
             "parts": list(parts)[:LISTED],
             "limit": LISTED if len(parts) > LISTED else None,
             "steerable": self.has_steer_permission(request, job),
             "held": "" if settings.SENDING else HELD,
-            "said": said_of(job),
+            "said": said_of(job, total),
         }
 
     @with_row("view")
     def news_view(self, request: HttpRequest, job: Any) -> HttpResponse:
         """Return the changed part of the page, or 304 if the job has not changed."""
 
+        known = self.live_context(request, job)
+
         def news() -> HttpResponse:
-            known = self.live_context(request, job)
             html = render_to_string("admin/webhooks/retry_job_live.html", known, request)
             return JsonResponse({"html": html, "moving": known["moving"], "said": known["said"]})
 
-        return unless_unchanged(request, tag_of(job), news)
+        return unless_unchanged(request, known["tag"], news)
 
     @with_row("steer")
     def stop_view(self, request: HttpRequest, job: RetryJob) -> HttpResponse:
@@ -246,12 +259,30 @@ class RetryJobAdmin(ReadOnly, ScopedAdmin):
         return HttpResponseRedirect(self.url_of("change", job))
 
 
-def said_of(job: Any) -> str:
+def logs_of(job: RetryJob, part: RetryPart, zone: tzinfo) -> tuple[str, str]:
+    """Return the URLs of the log of a part's chatbot: the SUCCESS and the FAILED deliveries."""
+    selection = replace(
+        Selection.from_json(job.filter), chatbot=part.chatbot_id, code_class="", cause=""
+    )
+    failed = log_url(selection, zone)
+    return failed.replace("state__exact=FAILED", "state__exact=SUCCESS"), failed
+
+
+def state_of(job: Any, succeeded: int) -> str:
+    """Return the job's state, or SUCCEEDED if it is done and all of its retries succeeded."""
+    all_succeeded = job.state == JobState.DONE and succeeded and succeeded == job.retried
+    return "SUCCEEDED" if all_succeeded else str(job.state)
+
+
+def said_of(job: Any, total: service.Outcome) -> str:
     """Describe the state for a screen reader, without the progress, which changes too often."""
     by = f" by {job.stopped_by}" if job.state == JobState.STOPPED else ""
-    return f"{job.state}{by}"
+    ended = job.state == JobState.DONE and not total.waiting
+    counts = f": {total.succeeded} succeeded, {total.failed} failed again" if ended else ""
+    return f"{job.state}{by}{counts}"
 
 
-def tag_of(job: Any) -> str:
-    """Return the ETag's value, which changes with the job's state and its progress."""
-    return f"{job.state}-{job.retried or 0}-{job.updated_at.timestamp()}"
+def tag_of(job: Any, total: service.Outcome) -> str:
+    """Return the ETag's value, which changes with the job's state, progress and outcome."""
+    counts = "-".join(map(str, (job.retried or 0, *total)))
+    return f"{job.state}-{counts}-{job.updated_at.timestamp()}"

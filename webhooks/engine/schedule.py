@@ -87,15 +87,21 @@ def settle(work: Work, result: Result) -> bool:
     )
 
 
-def retry(delivery_ids: Iterable[UUID], *, by: str, due_at: datetime | None = None) -> int:
+def retry(
+    delivery_ids: Iterable[UUID],
+    *,
+    by: str,
+    due_at: datetime | None = None,
+    job: UUID | None = None,
+) -> int:
     """Request one more attempt for FAILED deliveries. Returns how many will be retried.
 
     Deliveries that are already due or in flight are left unchanged, so a double click causes only
-    one retry. The delivery log shows `by` as the requester.
+    one retry. The delivery log shows `by` as the requester. `job` is the id of a bulk retry.
     """
     idle = Delivery.objects.filter(state=State.FAILED, due_at=None, claim=None)
     return idle.filter(pk__in=delivery_ids).update(
-        due_at=due_at or now(), retried_by=by[:SHORT], updated_at=timezone.now()
+        due_at=due_at or now(), retried_by=by[:SHORT], retry_job=job, updated_at=timezone.now()
     )
 
 

@@ -136,6 +136,8 @@ class Delivery(Row):
     claimed_by = models.CharField(max_length=64, blank=True)  # the worker, once the attempt begins
     claimed_until = models.DateTimeField(null=True)  # when the claim expires
     retried_by = models.CharField(max_length=SHORT, blank=True)  # who requested the test or retry
+    # The bulk retry that requested the last retry. Not a foreign key, because nothing joins it.
+    retry_job = models.UUIDField(null=True, editable=False)
     position = PositionField(editable=False)  # the order of a thread's events
     # `waiting_of` contains the chatbot's id while the delivery waits, and `running_of` contains it
     # while the delivery is claimed. Otherwise, these columns are null.
@@ -197,6 +199,11 @@ class Delivery(Row):
                 fields=["failed_of", "-created_at", "-id"],
                 name="delivery_failed",
                 condition=models.Q(failed_of__isnull=False),
+            ),
+            models.Index(
+                fields=["retry_job", "state", "chatbot"],
+                name="delivery_of_retry_job",
+                condition=models.Q(retry_job__isnull=False),
             ),
             models.Index(
                 # Includes the chatbot, so that other chatbots' rows are skipped inside the index.

@@ -23,4 +23,6 @@ WORDS = dict(Reason.choices) | dict(Refusal.choices)
 
 def in_words(reason: str, detail: str) -> str:
     """Describe a stored reason and its detail in words; return "" if there is no reason."""
+    if reason == Reason.NAME_NOT_FOUND and detail and " " not in detail:
+        return f"{WORDS[reason]} for {detail}"  # rows of earlier versions have no host here
     return ": ".join(filter(None, (WORDS[reason], detail)))

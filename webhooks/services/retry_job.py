@@ -14,10 +14,11 @@ Delivery rules, 3.
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from chatbots.models import Chatbot
@@ -25,6 +26,7 @@ from config.database.lengths import SHORT
 from config.database.locks import left_if_locked, unlocked_keys, update_unlocked
 from webhooks.engine import queue, schedule
 from webhooks.models import Delivery, RetryJob, RetryPart
+from webhooks.models.delivery import State
 from webhooks.models.retry_job import JobState
 from webhooks.services.retry import retryable
 from webhooks.services.selection import Selection
@@ -57,6 +59,32 @@ def plan(selection: Selection, chatbots: Collection[UUID] | None) -> Plan:
         newest=times.order_by("-created_at", "-id").first(),
         endpoints=list(_endpoints(selection, chatbots).values_list("pk", "name")),
     )
+
+
+class Outcome(NamedTuple):
+    """How many of a job's retries have succeeded, have failed again, and still wait."""
+
+    succeeded: int = 0
+    failed: int = 0
+    waiting: int = 0
+
+
+def outcomes(job: RetryJob) -> dict[UUID, Outcome]:
+    """Return the outcome for each chatbot. Deliveries that were retried again do not count."""
+    waits = Q(due_at__isnull=False) | Q(claim__isnull=False)
+    rows = Delivery.objects.filter(retry_job=job.pk).order_by().values_list("chatbot")
+    counted = rows.annotate(
+        succeeded=Count("pk", filter=Q(state=State.SUCCESS)),
+        failed=Count("pk", filter=Q(state=State.FAILED) & ~waits),
+        waiting=Count("pk", filter=Q(state=State.FAILED) & waits),
+    )
+    return {chatbot: Outcome(*counts) for chatbot, *counts in counted}
+
+
+def successes(jobs: Iterable[RetryJob]) -> dict[UUID, int]:
+    """Return how many of each job's retries have succeeded. Jobs without any are left out."""
+    rows = Delivery.objects.filter(retry_job__in=[job.pk for job in jobs], state=State.SUCCESS)
+    return dict(rows.order_by().values_list("retry_job").annotate(Count("pk")))
 
 
 def start(
@@ -153,10 +181,10 @@ def _advance(part: RetryPart) -> None:
         held = RetryPart.objects.filter(pk=part.pk, is_active=True, place_id=part.place_id)
         if not unlocked_keys(held):
             return
-        made = sum(
-            schedule.retry([key], by=part.job.by, due_at=begins + timedelta(seconds=n / rate))
-            for n, (key, _) in enumerate(found)
-        )
+        made = 0
+        for n, (key, _) in enumerate(found):
+            due_at = begins + timedelta(seconds=n / rate)
+            made += schedule.retry([key], by=part.job.by, due_at=due_at, job=part.job_id)
         last_id, last_at = found[-1] if found else (part.place_id, part.place_at)
         held.update(
             place_id=last_id,

@@ -20,7 +20,8 @@ function stored(change) {
 function press(key) {
   const target = document.querySelector(`[data-key="${CSS.escape(key)}"]`);
   if (!target) return false;
-  if (target.matches("textarea")) target.focus();
+  target.closest("details")?.setAttribute("open", "");
+  if (target.matches("textarea, select")) target.focus();
   else (target.querySelector("button") ?? target).click();
   return true;
 }

@@ -1,5 +1,5 @@
-// Runs before anything is painted. Sets the chosen colors, and hides the page until its scripts
-// have arranged it. If the scripts fail, the page is shown as it is.
+// Runs before anything is painted. Sets the chosen colors, and hides the parts that scripts open,
+// such as menus and tabs, until the scripts run. If they fail, these parts are shown as they are.
 "use strict";
 
 {
@@ -12,6 +12,8 @@
   }
   const dark = chosen === "auto" ? matchMedia("(prefers-color-scheme: dark)").matches : chosen === "dark";
   root.classList.toggle("dark", dark);
-  root.setAttribute("x-cloak", "");
-  addEventListener("load", () => root.removeAttribute("x-cloak"));
+  root.toggleAttribute("data-starting", true);
+  const started = () => root.removeAttribute("data-starting");
+  document.addEventListener("alpine:initialized", started);
+  addEventListener("load", started);
 }

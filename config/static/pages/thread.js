@@ -93,6 +93,7 @@ function show(answer) {
   const stay = !nearEnd();
   list.insertAdjacentHTML("beforeend", answer.html);
   localTimes(list);
+  divide();
   position = answer.position;
   if (form && answer.newest && !field.value) seenField.value = answer.newest;
   if (form && sent(kept.read())) {
@@ -102,7 +103,7 @@ function show(answer) {
     location.reload();
     return;
   }
-  unread += (answer.html.match(/<li /g) ?? []).length;
+  unread += (answer.html.match(/<li class="bubble/g) ?? []).length;
   if (stay) announce();
   else toEnd();
   seen();
@@ -120,23 +121,43 @@ async function refresh(state) {
     part.replaceChildren(...(fresh.getElementById(part.id)?.childNodes ?? []));
     if (within) [...part.querySelectorAll("button")].find((button) => button.textContent.trim() === words)?.focus();
   }
-  replaceDrafts(fresh);
+  replaceExtras(fresh.getElementById("bubbles"));
   page.dataset.state = state;
 }
 
-const draftAfter = (message) => (message.nextElementSibling?.matches(".draft") ? message.nextElementSibling : null);
+// The drafts, notes and acts from an element on, up to the next message.
+function extrasFrom(one) {
+  const found = [];
+  for (; one && !one.dataset.position; one = one.nextElementSibling) if (one.dataset.extra) found.push(one);
+  return found;
+}
 
-// A draft belongs to an earlier message, so it is not among the new messages that a poll returns.
-function replaceDrafts(fresh) {
-  const stay = !nearEnd();
-  for (const message of fresh.querySelectorAll("#bubbles > [data-position]")) {
+// These belong to earlier messages, so they are not among the new messages that a poll returns.
+function replaceExtras(fresh) {
+  const stay = !nearEnd(), ids = (parts) => parts.map((part) => part.dataset.extra).join();
+  const replace = (old, made, put) => {
+    if (ids(old) === ids(made)) return;
+    for (const part of old) part.remove();
+    put(...made);
+  };
+  replace(extrasFrom(list.firstElementChild), extrasFrom(fresh.firstElementChild), (...made) => list.prepend(...made));
+  for (const message of fresh.querySelectorAll("[data-position]")) {
     const place = document.getElementById(message.id);
-    if (!place) continue;
-    const made = draftAfter(message), old = draftAfter(place);
-    if (made?.dataset.draft === old?.dataset.draft) continue;
-    old?.remove();
-    if (made) place.after(made);
-    if (!stay) toEnd();
+    if (place) replace(extrasFrom(place.nextElementSibling), extrasFrom(message.nextElementSibling), (...made) => place.after(...made));
+  }
+  localTimes(list);
+  divide();
+  if (!stay) toEnd();
+}
+
+// Show the day above each day's first message, in the browser's time zone. The server does so in UTC.
+function divide() {
+  let last = "";
+  for (const part of list.querySelectorAll(".day")) part.remove();
+  for (const message of list.querySelectorAll("[data-position]")) {
+    const day = new Date(message.querySelector("time").dateTime).toLocaleDateString([], { dateStyle: "full" });
+    if (day !== last) message.insertAdjacentHTML("beforebegin", `<li class="day">${day}</li>`);
+    last = day;
   }
 }
 
@@ -174,6 +195,7 @@ async function poll() {
 
 // A form with errors is shown at its own URL, which accepts only POST requests.
 if (location.pathname !== page.dataset.page) history.replaceState(history.state, "", page.dataset.page);
+divide();
 measure();
 const bars = new ResizeObserver(measure);
 for (const part of [head, foot]) bars.observe(part);
@@ -182,12 +204,14 @@ if (form) {
   restore();
   field.addEventListener("input", () => kept.write());
   field.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    form.requestSubmit(event.shiftKey ? document.getElementById("send-resolve") : form.querySelector("#send > :last-child"));
   });
   form.addEventListener("submit", () => {
     kept.write();
     clearTimeout(timer);
-    for (const button of form.querySelectorAll("button")) button.disabled = true; // prevent a second submit
+    // Prevent a second submit, but only after the browser has noted which button was pressed.
+    setTimeout(() => { for (const button of form.querySelectorAll("button")) button.disabled = true; });
   });
   window.addEventListener("pageshow", (event) => {
     if (event.persisted) location.reload(); // a page restored from the cache has disabled buttons and old messages

@@ -2,16 +2,25 @@
 "use strict";
 
 const ORDINARY = { dateStyle: "medium", timeStyle: "medium" };
+const SHORT = { timeStyle: "short" };
 const PRECISE = {
   year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3,
 };
+
+// Filters read the times that a person types in this time zone.
+const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
+if (ZONE && !document.cookie.includes(`timezone=${ZONE}`)) {
+  const secure = location.protocol === "https:" ? "; secure" : "";
+  document.cookie = `timezone=${ZONE}; path=/admin/; max-age=31536000; samesite=lax${secure}`;
+}
 
 function localTimes(root) {
   for (const time of root.querySelectorAll("time[data-local]")) {
     const moment = new Date(time.dateTime);
     if (Number.isNaN(moment.getTime())) continue;
-    time.textContent = moment.toLocaleString([], time.dataset.local === "ms" ? PRECISE : ORDINARY);
-    time.title = time.dateTime;
+    const format = { ms: PRECISE, time: SHORT }[time.dataset.local] ?? ORDINARY;
+    time.textContent = moment.toLocaleString([], format);
+    time.title = format === SHORT ? moment.toLocaleString([], ORDINARY) : time.dateTime;
     time.removeAttribute("data-local");
   }
 }

@@ -11,7 +11,7 @@ from accounts.models import ApiKey, User
 from accounts.services import api_key
 from tests.conftest import Api
 from tests.factories.accounts import AccountFactory, MembershipFactory, UserFactory
-from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff, superuser
+from tests.factories.staff import signed_in, superuser
 from tests.pages import fields_of
 
 LIST = reverse("admin:accounts_apikey_changelist")
@@ -22,7 +22,7 @@ MINE = "/v1/chatbots/my-chatbots"
 
 @pytest.fixture
 def owner(default_model: object) -> User:
-    return staff(AccountFactory().owner, ACCOUNT_ADMINS)
+    return AccountFactory().owner
 
 
 def test_a_new_key_works_and_is_shown_only_once(owner: User) -> None:
@@ -102,7 +102,7 @@ def person(kind: str, owner: User) -> User:
             user = MembershipFactory(account=account, user=superuser()).user
         case _:
             user = UserFactory()
-    return staff(user, AGENTS)
+    return user
 
 
 OTHERS = [

@@ -17,9 +17,9 @@ from accounts.models import Account
 from chatbots.models import LlmModel
 from conversations.models import Draft, Lead, Message, Thread, Visitor
 from tests.admin_urls import addresses
-from tests.factories.accounts import AccountFactory, PlanFactory, UserFactory
+from tests.factories.accounts import AccountFactory, MembershipFactory, PlanFactory
 from tests.factories.chatbots import ChatbotFactory
-from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff, superuser
+from tests.factories.staff import signed_in, superuser
 from tests.factories.tenant import Tenant
 from tests.pages import submit
 from webhooks.models import Delivery
@@ -65,12 +65,12 @@ def own(foreign: Tenant) -> Tenant:
 
 @pytest.fixture
 def manager(own: Tenant) -> Client:
-    return signed_in(staff(own.owner, ACCOUNT_ADMINS))
+    return signed_in(own.owner)
 
 
 @pytest.fixture
 def agent(own: Tenant) -> Client:
-    return signed_in(staff(own.member, AGENTS))
+    return signed_in(own.member)
 
 
 def answers(client: Client, address: str, tenant: Tenant) -> Iterator[tuple[str, Any]]:
@@ -221,8 +221,8 @@ def test_an_account_manager_cannot_change_the_plan_the_owner_or_the_add_on(
     assert (after.owner, after.plan, after.webhooks_enabled) == (own.owner, own.account.plan, True)
 
 
-def test_a_person_without_a_membership_sees_a_message(default_model: LlmModel) -> None:
-    client = signed_in(staff(UserFactory(), AGENTS))
+def test_a_member_without_chatbots_sees_a_message(default_model: LlmModel) -> None:
+    client = signed_in(MembershipFactory().user)
     assert (
         "There are no chatbots that you can open"
         in client.get(reverse("admin:index")).content.decode()

@@ -9,12 +9,11 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.admin_urls import opened
-from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff
+from tests.factories.staff import signed_in
 from tests.factories.tenant import Tenant
 
 LINK = re.compile(r'<a\b[^>]*\bhref="(/admin/[^"#]*)')
 HOME = reverse("admin:index")
-ROLES = ("owner", AGENTS), ("owner", ACCOUNT_ADMINS), ("member", AGENTS), ("member", ACCOUNT_ADMINS)
 
 
 def links(html: str) -> set[str]:
@@ -33,12 +32,10 @@ def opens(client: Client, address: str) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("user", "group"), ROLES)
-def test_every_link_leads_to_a_page_that_the_person_may_open(
-    user: str, group: str, default_model: Any
-) -> None:
+@pytest.mark.parametrize("user", ["owner", "member"])
+def test_every_link_leads_to_a_page_that_the_person_may_open(user: str, default_model: Any) -> None:
     tenant = Tenant("mine")
-    client = signed_in(staff(getattr(tenant, user), group))
+    client = signed_in(getattr(tenant, user))
     sources = {
         link: address
         for address, page in opened(client, tenant)

@@ -18,6 +18,6 @@ def test_an_address_that_matches_only_after_the_database_lowercases_it_is_not_ac
     invitation = Invitation.objects.create(
         account=AccountFactory(), email="ann@c\u0130ty.example", role="MEMBER"
     )
-    if User.objects.find(invitation.email):
-        assert not accept(invitation)
+    if found := User.objects.find(invitation.email):
+        assert not accept(invitation, found)
         assert not Membership.objects.exists()

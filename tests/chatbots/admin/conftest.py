@@ -4,9 +4,9 @@ import pytest
 from django.test import Client
 
 from chatbots.models import Chatbot
-from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff
+from tests.factories.staff import signed_in
 
 
 @pytest.fixture
 def client(chatbot: Chatbot) -> Client:
-    return signed_in(staff(chatbot.account.owner, ACCOUNT_ADMINS))
+    return signed_in(chatbot.account.owner)

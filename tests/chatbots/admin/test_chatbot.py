@@ -19,6 +19,7 @@ from chatbots.models import (
 )
 from tests.factories.accounts import MembershipFactory
 from tests.factories.chatbots import (
+    ChatbotMemberFactory,
     FollowUpPromptFactory,
     InstructionFactory,
     LeadSettingsFactory,
@@ -179,6 +180,19 @@ def test_a_starter_that_the_api_rejects_is_rejected_in_the_admin_too(
     answer = client.post(address, {"chatbot": str(chatbot.pk), "content": content})
     assert answer.status_code == 200
     assert not ConversationStarter.objects.exists()
+
+
+def test_a_members_role_is_chosen_and_other_roles_are_kept(
+    client: Client, address: str, chatbot: Chatbot
+) -> None:
+    user = MembershipFactory(account=chatbot.account).user
+    row = ChatbotMemberFactory(chatbot=chatbot, user=user, role="Reviewer")
+    assert '<select name="memberships-0-role"' in client.get(address).text
+    for given, stored in (("", "Reviewer"), ("AGENT", "AGENT"), ("king", "AGENT")):
+        changes = {"memberships-0-role": given} if given else {}
+        submit(client, address, **changes)
+        row.refresh_from_db()
+        assert row.role == stored
 
 
 @pytest.mark.parametrize(("role", "added"), [("MEMBER", True), ("SUPER_ADMIN", False)])

@@ -11,15 +11,15 @@ from django.urls import reverse
 
 from chatbots.models import Chatbot
 from conversations.models import Lead, Message, Thread, Visitor
-from tests.factories.accounts import MembershipFactory, UserFactory
+from tests.factories.accounts import AccountFactory, MembershipFactory, UserFactory
 from tests.factories.chatbots import ChatbotMemberFactory
-from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff, superuser
+from tests.factories.staff import signed_in, superuser
 from tests.factories.tenant import Tenant
 from tests.factories.webhooks import DeliveryFactory
 
 KINDS = (Thread, Visitor, Lead, Chatbot)
 MAY = ("owner", "super admin", "superuser")
-MAY_NOT = ("member", "member in the managers' group", "owner in the agents' group", "stranger")
+MAY_NOT = ("member", "member who manages another account", "stranger")
 
 
 @pytest.fixture
@@ -28,18 +28,20 @@ def tenant(default_model: Any) -> Tenant:
 
 
 def client_of(tenant: Tenant, who: str) -> Client:
-    """Sign in as a user with the role and the staff group that `who` names."""
-    if who in ("owner", "owner in the agents' group"):
-        return signed_in(staff(tenant.owner, ACCOUNT_ADMINS if who == "owner" else AGENTS))
+    """Sign in as a user with the role that `who` names."""
+    if who == "owner":
+        return signed_in(tenant.owner)
     if who == "superuser":
         return signed_in(superuser())
     if who == "stranger":
-        return signed_in(staff(Tenant("other").owner, ACCOUNT_ADMINS))
+        return signed_in(Tenant("other").owner)
     user = UserFactory()
     role = "SUPER_ADMIN" if who == "super admin" else "MEMBER"
     MembershipFactory(account=tenant.account, user=user, role=role)
     ChatbotMemberFactory(chatbot=tenant.chatbot, user=user)
-    return signed_in(staff(user, AGENTS if who == "member" else ACCOUNT_ADMINS))
+    if who == "member who manages another account":
+        AccountFactory(owner=user)
+    return signed_in(user)
 
 
 def at(row: Any, page: str = "delete") -> str:

@@ -6,7 +6,7 @@ from django.urls import reverse
 from chatbots.models import Chatbot, ChatbotMember
 from tests.factories.accounts import MembershipFactory
 from tests.factories.chatbots import ChatbotMemberFactory
-from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff
+from tests.factories.staff import signed_in
 from tests.pages import fields_of
 
 
@@ -18,7 +18,7 @@ def test_only_managers_see_and_remove_the_members_of_a_chatbot(
     colleague = ChatbotMemberFactory(
         chatbot=chatbot, user=MembershipFactory(account=chatbot.account).user
     )
-    person = staff(MembershipFactory(account=chatbot.account, role=role).user, ACCOUNT_ADMINS)
+    person = MembershipFactory(account=chatbot.account, role=role).user
     if role == "MEMBER":
         ChatbotMemberFactory(chatbot=chatbot, user=person)
     client = signed_in(person)

@@ -13,7 +13,7 @@ from chatbots.models import Chatbot, LlmModel
 from chatbots.services import general_settings
 from conversations.models import Message, Thread
 from tests.factories.chatbots import ChatbotFactory, InstructionFactory, PersonaFactory
-from tests.factories.staff import AGENTS, signed_in, staff, superuser
+from tests.factories.staff import signed_in, superuser
 from tests.pages import fields_of
 from tests.servers.model import ModelServer
 from webhooks.models import Delivery
@@ -99,7 +99,7 @@ def test_the_rate_of_questions_is_limited(
 
 def test_only_people_with_access_to_the_bot_can_try_it(address: str, chatbot: Chatbot) -> None:
     for user in (ChatbotFactory().account.owner, PersonaFactory().chatbot.account.owner):
-        stranger = signed_in(staff(user, AGENTS))
+        stranger = signed_in(user)
         assert stranger.get(address).status_code == 302
         assert stranger.post(address, {"question": "Hi"}).status_code == 302
     assert signed_in(superuser()).get(address).status_code == 200

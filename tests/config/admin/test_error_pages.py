@@ -9,7 +9,7 @@ from django.urls import reverse
 from chatbots.models import Chatbot
 from conversations.models import Thread
 from tests.factories.conversations import ThreadFactory
-from tests.factories.staff import AGENTS, signed_in, staff
+from tests.factories.staff import signed_in
 
 FORM = "application/x-www-form-urlencoded"
 
@@ -21,7 +21,7 @@ def thread(chatbot: Chatbot) -> Thread:
 
 @pytest.fixture
 def client(chatbot: Chatbot) -> Client:
-    return signed_in(staff(chatbot.account.owner, AGENTS), raise_request_exception=False)
+    return signed_in(chatbot.account.owner, raise_request_exception=False)
 
 
 def is_page(answer: HttpResponse, status: int) -> bool:

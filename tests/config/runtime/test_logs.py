@@ -52,6 +52,8 @@ def line(message: str, *args: Any, **extra: Any) -> dict[str, Any]:
         f"api-key = {SECRET}",
         f"bearer {SECRET}",
         f"cannot reach postgresql://user:{SECRET}@127.0.0.1:5432/name",
+        f"Internal Server Error: /password-reset/MDFhMg/{SECRET}",
+        f"GET /invitation?token={SECRET}",
         f"cannot reach redis://:{SECRET}@127.0.0.1/0",
     ],
 )

@@ -5,12 +5,12 @@ from django.test import Client
 
 from accounts.models import User
 from chatbots.models import Chatbot
-from tests.factories.staff import AGENTS, signed_in, staff
+from tests.factories.staff import signed_in
 
 
 @pytest.fixture
 def agent(chatbot: Chatbot) -> User:
-    return staff(chatbot.account.owner, AGENTS)
+    return chatbot.account.owner
 
 
 @pytest.fixture

@@ -49,9 +49,9 @@ def talk(chatbot: Chatbot, title: str, *speakers: str, minutes: int = 0, **flags
     ("query", "shown"),
     [
         ("?view=waiting", ["waits long", "waits short"]),
-        ("?view=escalated", ["waits short", "is answered", "waits long"]),
-        ("?view=important", ["stored away"]),
+        ("?view=unassigned", ["waits short", "waits long"]),
         ("?view=mine", ["mine"]),
+        ("?view=unread", ["is answered"]),
         *(("?view=open", OPEN), ("", OPEN), ("?view=nonsense", OPEN)),
         ("?view=resolved", ["done"]),
         ("?view=archived", ["stored away"]),
@@ -62,12 +62,20 @@ def test_a_view_shows_its_threads_in_order(
 ) -> None:
     talk(chatbot, "waits short", AGENT, USER, escalated=True, minutes=1)
     talk(chatbot, "waits long", USER, escalated=True, minutes=9)
-    talk(chatbot, "is answered", USER, AGENT, escalated=True, minutes=2)
+    talk(
+        chatbot,
+        "is answered",
+        *(USER, AGENT),
+        escalated=True,
+        minutes=2,
+        assignee=UserFactory(),
+        unread_messages_count=1,
+    )
     talk(chatbot, "with the AI", USER, minutes=3)
-    talk(chatbot, "done", USER, escalated=True, resolved=True, minutes=4)
+    talk(chatbot, "done", USER, escalated=True, resolved=True, unread_messages_count=1, minutes=4)
     talk(chatbot, "stored away", USER, escalated=True, archived=True, important=True, minutes=5)
-    talk(chatbot, "mine", USER, AGENT, last_agent=chatbot.account.owner, minutes=6)
-    talk(chatbot, "a colleague's", USER, AGENT, last_agent=UserFactory(), minutes=7)
+    talk(chatbot, "mine", USER, AGENT, assignee=chatbot.account.owner, minutes=6)
+    talk(chatbot, "a colleague's", USER, AGENT, assignee=UserFactory(), minutes=7)
     assert titles(client, query) == shown
 
 
@@ -190,7 +198,7 @@ def test_the_empty_inbox_names_the_last_answer(client: Client, chatbot: Chatbot)
     assert "Nobody is waiting. Show all open" in empty()
     owner = chatbot.account.owner
     for name, bot, minutes in (("Eva", ChatbotFactory(), 1), ("Kim", chatbot, 12)):
-        thread = ThreadFactory(chatbot=bot, last_agent=owner, resolved=name == "Kim")
+        thread = ThreadFactory(chatbot=bot, assignee=owner, resolved=name == "Kim")
         said = MessageFactory(thread=thread, message_type=AGENT, agent_name=name)
         moment = timezone.now() - timedelta(minutes=minutes)
         Message.objects.filter(pk=said.pk).update(created_at=moment)

@@ -1,7 +1,7 @@
 """A thread's page: the history, the agent's answers, and the thread's details."""
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import Any
 
@@ -13,15 +13,17 @@ from accounts.models import User
 from chatbots.models import Chatbot
 from conversations.models import Draft, Message, Thread
 from conversations.models.message import MessageType
+from conversations.services import escalation
 from conversations.services.threads import update
 from tests.conversations.admin.thread_page import at, kinds, text_of
-from tests.factories.conversations import MessageFactory, ThreadFactory
+from tests.factories.conversations import MessageFactory, ThreadFactory, from_visitor
 from tests.factories.staff import signed_in
 from tests.factories.webhooks import EndpointFactory
 from tests.pages import fields_of
 from webhooks.models import Delivery
 
-BUTTONS = ("reply", "mode", "resolve", "important", "details", "tag", "untag", "seen", "discard")
+BUTTONS = ("reply", "mode", "resolve", "assign", "unread", "important", "details", "tag", "untag")
+BUTTONS += ("note", "seen", "discard")
 HOSTILE = '<img src=x onerror=alert(1)> see https://example.com/?a=1&b="x"'
 
 
@@ -157,3 +159,41 @@ def test_a_post_without_a_csrf_token_is_rejected(agent: User, thread: Thread, na
     assert strict.post(at(thread, name), given).status_code == 403
     thread.refresh_from_db()
     assert (thread.escalated, thread.resolved, thread.title) == (False, False, "")
+
+
+def test_send_and_resolve_leads_to_the_next_waiting_conversation(
+    client: Client, chatbot: Chatbot
+) -> None:
+    def waiting() -> Thread:
+        return ThreadFactory(chatbot=chatbot, escalated=True, waiting_since=timezone.now())
+
+    first, second = waiting(), waiting()
+    given = {"content": "Done", "then": "resolve"}
+    answer = client.post(at(first, "reply"), given)
+    assert answer["Location"] == at(second)
+    assert "Sent and resolved" in text_of(client, at(second))
+    answer = client.post(at(second, "reply"), given)
+    assert answer["Location"].endswith("?view=waiting")
+    assert Thread.objects.filter(resolved=True).count() == 2
+
+
+def test_the_header_says_waiting_again_when_the_visitor_writes_again(
+    client: Client, thread: Thread, agent: User
+) -> None:
+    escalation.toggle(thread.pk)
+    assert "waiting under 1 min" in text_of(client, at(thread))
+    client.post(at(thread, "reply"), {"content": "Let me look"})
+    assert "waiting under" not in text_of(client, at(thread))
+    from_visitor(thread, "Thanks")
+    text = text_of(client, at(thread))
+    assert "waiting under 1 min" in text
+    assert f"taken over by <bdi>{agent.get_full_name()}" in text
+
+
+def test_a_line_divides_the_days(client: Client, thread: Thread) -> None:
+    for day in (1, 1, 2):
+        message = MessageFactory(thread=thread)
+        at_noon = datetime(2026, 5, day, 12, tzinfo=UTC)
+        Message.objects.filter(pk=message.pk).update(created_at=at_noon)
+    found = re.findall(r'class="day">.*?>(.*?)<', text_of(client, at(thread)))
+    assert found == ["1 May 2026", "2 May 2026"]

@@ -7,19 +7,19 @@ from django.urls import reverse
 from chatbots.models import Chatbot
 from tests.factories.accounts import MembershipFactory
 from tests.factories.chatbots import ChatbotMemberFactory
-from tests.factories.staff import ACCOUNT_ADMINS, AGENTS, signed_in, staff
+from tests.factories.staff import signed_in
 
 
 @pytest.fixture
 def client(chatbot: Chatbot) -> Client:
-    return signed_in(staff(chatbot.account.owner, ACCOUNT_ADMINS))
+    return signed_in(chatbot.account.owner)
 
 
 @pytest.fixture
 def member(chatbot: Chatbot) -> Client:
     user = MembershipFactory(account=chatbot.account).user
     ChatbotMemberFactory(chatbot=chatbot, user=user)
-    return signed_in(staff(user, AGENTS))
+    return signed_in(user)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from django.utils import timezone
 from chatbots.models import Chatbot
 from tests.factories.accounts import AccountFactory
 from tests.factories.chatbots import ChatbotFactory
-from tests.factories.staff import ACCOUNT_ADMINS, signed_in, staff, superuser
+from tests.factories.staff import signed_in, superuser
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from webhooks.admin import delivery_list
 from webhooks.models import Delivery
@@ -32,7 +32,7 @@ def bots(default_model: Any) -> list[Chatbot]:
 
 @pytest.fixture
 def client(bots: list[Chatbot]) -> Client:
-    return signed_in(staff(bots[0].account.owner, ACCOUNT_ADMINS))
+    return signed_in(bots[0].account.owner)
 
 
 def pages(client: Client, query: str) -> list[str]:

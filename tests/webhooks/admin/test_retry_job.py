@@ -1,16 +1,20 @@
 """Staff preview, start, watch, stop and resume bulk retries in the admin."""
 
+import re
+from html import unescape
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from chatbots.models import Chatbot
-from tests.factories.staff import AGENTS, signed_in, staff, superuser
+from tests.factories.staff import signed_in, superuser
 from tests.factories.webhooks import DeliveryFactory, EndpointFactory
 from tests.pages import fields_of
 from webhooks.models import Delivery, RetryJob
+from webhooks.services.retry import retry
 from webhooks.services.retry_job import advance, start
 from webhooks.services.selection import Selection
 
@@ -22,7 +26,7 @@ JOBS = reverse("admin:webhooks_retryjob_changelist")
 @pytest.fixture
 def client(chatbot: Chatbot) -> Client:
     EndpointFactory(chatbot=chatbot)
-    return signed_in(staff(chatbot.account.owner, AGENTS))
+    return signed_in(chatbot.account.owner)
 
 
 def failed(chatbot: Chatbot, count: int = 1, **fields: Any) -> list[Delivery]:
@@ -115,7 +119,7 @@ def test_the_page_of_a_job_shows_its_progress_and_stops_and_resumes_it(
     client.post(page_of(job, "stop"))
     answer = client.get(page_of(job, "news"), headers=seen)
     assert "stopped by" in answer.json()["html"]
-    assert answer.json()["moving"] is False
+    assert answer.json()["moving"] is True, "the retries that were already requested still wait"
     client.post(page_of(job, "resume"))
     assert RetryJob.objects.get().state == "RUNNING"
     assert "15 of 40" in client.get(JOBS).text
@@ -134,3 +138,44 @@ def test_staff_see_only_jobs_whose_chatbots_are_all_theirs(
     client.post(page_of(everything, "stop"))
     assert RetryJob.objects.get().state == "RUNNING"
     assert "Kim" not in client.get(JOBS).text
+
+
+@pytest.mark.parametrize(
+    ("states", "state", "counts"),
+    [
+        ("SSS", "SUCCEEDED", (3, 0, 0)),
+        ("SSF", "DONE", (2, 1, 0)),
+        ("SFW", "DONE", (1, 1, 1)),
+        ("WWW", "DONE", (0, 0, 3)),
+    ],
+)
+def test_a_finished_job_says_what_became_of_its_retries(
+    client: Client, chatbot: Chatbot, states: str, state: str, counts: tuple[int, ...]
+) -> None:
+    rows = failed(chatbot, 3)
+    job = start(Selection(chatbot=chatbot.pk), [chatbot.pk], per_second=50, by="Kim")
+    advance()
+    failed(chatbot)  # not part of the job
+    ended: dict[str, dict[str, Any]] = {
+        "S": {"state": "SUCCESS", "due_at": None},
+        "F": {"due_at": None},
+        "W": {},
+    }
+    for row, end in zip(rows, states, strict=True):
+        Delivery.objects.filter(pk=row.pk).update(**ended[end], updated_at=timezone.now())
+    page = client.get(page_of(job))
+    words = ("succeeded", "failed again", "still wait")
+    for count, word in zip(counts, words, strict=True):
+        assert f"<b>{count}</b> {word}" in page.text
+    assert (f'state good">{state}' in page.text) is (state == "SUCCEEDED")
+    news = client.get(page_of(job, "news"))
+    assert news.json()["moving"] is (counts[2] > 0)
+    links = re.findall(r'<td><a class="link" href="([^"]+)">(\d+)', page.text)
+    assert [int(number) for _, number in links] == [count for count in counts if count]
+    assert all(client.get(unescape(address)).status_code == 200 for address, _ in links)
+    [listed] = client.get(JOBS).context["cl"].result_list
+    assert (listed.succeeded, listed.retried) == (counts[0], 3)
+    assert (">SUCCEEDED<" in re.sub(r"\s", "", client.get(JOBS).text)) is (state == "SUCCEEDED")
+    retry(Delivery.objects.filter(pk=rows[2].pk), by="Sam")
+    again = client.get(page_of(job)).text
+    assert ("1 were retried again" in again) is (states[2] == "F")

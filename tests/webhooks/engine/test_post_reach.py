@@ -15,6 +15,7 @@ from tests.servers.receiver import Receiver
 from tests.webhooks.addresses import HOSTS
 from tests.webhooks.engine.sending import send
 from webhooks.engine import post
+from webhooks.models.reason import in_words
 
 pytestmark = pytest.mark.usefixtures("trusting")
 NAME = "hooks.example.com"
@@ -131,7 +132,11 @@ def test_a_name_without_an_address_is_distinguished_from_a_failed_lookup(
     names: dict[str, Any], error: Exception, reason: str
 ) -> None:
     names[NAME] = error
-    assert send(f"https://{NAME}/").reason == reason
+    outcome = send(f"https://{NAME}/")
+    assert (outcome.reason, outcome.detail) == (reason, NAME)
+    words = in_words(outcome.reason, outcome.detail)
+    assert words.replace(": ", " for ").startswith("DNS lookup failed")
+    assert words.endswith(NAME)
 
 
 @pytest.fixture
