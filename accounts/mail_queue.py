@@ -15,8 +15,7 @@ from uuid import UUID, uuid4
 
 from django.core.mail import EmailMessage
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
-from django.db.models.expressions import OrderBy
+from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet
 from django.utils import timezone
 
 from accounts.models import Mail
@@ -67,11 +66,9 @@ def claim(most: int) -> list[tuple[str, str]]:
         return []
     with transaction.atomic():
         in_flight = waiting.filter(claim__isnull=False).exclude(has_expired()).count()
-        keys = unlocked_keys(
-            due.order_by(OrderBy(Q(account=None), descending=True), "due_at", "id")[
-                : max(0, most - in_flight)
-            ]
-        )
+        personal = ExpressionWrapper(Q(account=None), BooleanField())
+        next_first = due.order_by(personal.desc(), "due_at", "id")
+        keys = unlocked_keys(next_first[: max(0, most - in_flight)])
         Mail.objects.filter(pk__in=keys).update(claim=token, claimed_until=lease_end())
     return [(str(key), str(token)) for key in keys]
 
