@@ -122,6 +122,8 @@ def build(mail: Mail) -> EmailMessage:
     """
     if not (mail.to + mail.subject).isprintable():
         raise Unsendable("recipient and subject must be one line of printable characters")
+    if mail.person and mail.person.email != mail.to:
+        raise Unsendable("the person's address has changed")  # the link is only for its owner
     message = EmailMessage(mail.subject, mail.text, to=[mail.to])
     try:
         message.message().as_bytes()

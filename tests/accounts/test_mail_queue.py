@@ -66,6 +66,18 @@ def test_an_email_with_a_new_link_is_sent_before_those_of_accounts(
     assert "/password-reset/" not in Mail.objects.get(pk=first).body + str((first, claim))
 
 
+def test_a_link_is_not_sent_to_an_address_that_the_person_no_longer_has(
+    server: MailServer,
+) -> None:
+    person = UserFactory(email="ann@example.com")
+    notifications.password_reset(person)
+    person.email = "new@example.com"
+    person.save()
+    send_all()
+    assert server.mails == []
+    assert Mail.objects.get().state == "FAILED"
+
+
 def test_an_email_is_sent_once(server: MailServer, mail: Mail) -> None:
     [(mail_id, claim)] = mail_queue.claim(4)
     for _ in range(3):
