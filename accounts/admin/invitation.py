@@ -14,7 +14,7 @@ from accounts.admin.membership import StandingForm, in_words
 from accounts.admin.scope import AccountRows, with_row
 from accounts.models import Account, Invitation, Mail, Membership
 from accounts.notifications import MAILS_PER_HOUR, room
-from accounts.services.invitation import invite
+from accounts.services.invitation import invite, invite_again
 from config.admin.dates import at
 from config.admin.page import row_routes
 from config.admin.post_only import post_only
@@ -138,8 +138,7 @@ class InvitationAdmin(AccountRows):
         """Send the email again. Its link, and all earlier ones, then work for seven more days."""
         if room(invitation.account) < 1:
             messages.error(request, FULL)
-        else:
-            invite(invitation)
+        elif invite_again(invitation):
             self.log_change(request, invitation, "Sent again.")
             messages.success(request, f"The invitation was sent to {invitation.email} again.")
         return HttpResponseRedirect(self.url_of("change", invitation))

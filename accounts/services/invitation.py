@@ -7,10 +7,22 @@ from accounts.models import Invitation, Membership, User
 
 
 def invite(invitation: Invitation) -> None:
-    """Store an invitation with the email that delivers it, or send a stored one again."""
+    """Store an invitation, along with the email that delivers it."""
     with transaction.atomic():
         invitation.save()
         notifications.invited(invitation)
+
+
+def invite_again(invitation: Invitation) -> bool:
+    """Store another email for an invitation, whose links then work for Invitation.LIFE.
+
+    Returns False if the invitation has been accepted or withdrawn.
+    """
+    with transaction.atomic():
+        kept = Invitation.objects.select_for_update().filter(pk=invitation.pk).first()
+        if kept:
+            invite(kept)
+        return kept is not None
 
 
 def accept(invitation: Invitation, user: User) -> bool:
