@@ -143,7 +143,7 @@ def take(*limits: PageLimit) -> Callable[[], None]:
     except TooManyRequests as refusal:
         minutes = ceil(refusal.retry_after / 60)
         raise ValidationError(
-            f"Too many failed attempts. Try again in {minutes} min.", code="too_many"
+            f"Too many attempts. Try again in {minutes} min.", code="too_many"
         ) from None
 
 

@@ -26,16 +26,17 @@ def check_active(user: User) -> None:
 
 
 def confirm_email(user: User) -> None:
-    """Record that a person has opened a link sent to their address, and save the user.
+    """Store the password that a person has chosen with a link sent to their address.
 
-    Whoever used the address before it was confirmed may be somebody else, so their keys are
-    revoked. Their sessions end because the password changes.
+    Somebody else may have used the address before it was confirmed, so the user's keys are revoked.
+    All sessions end because the password changes. Other columns keep what was stored in the
+    meantime, for example by somebody who deactivated the person.
     """
     with transaction.atomic():
         if not user.email_confirmed:
             ApiKey.objects.filter(user=user).revoke()
         user.email_confirmed = True
-        user.save()
+        user.save(update_fields=["password", "email_confirmed"])
 
 
 def delete_user(user: User) -> None:

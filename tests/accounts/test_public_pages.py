@@ -12,6 +12,7 @@ from django.utils import timezone
 from accounts.models import Account, Change, Invitation, Mail, Membership, User
 from accounts.services import api_key
 from accounts.services.account import create_account
+from accounts.services.user import confirm_email
 from tests import counters
 from tests.factories.accounts import AccountFactory, MembershipFactory, UserFactory
 from tests.factories.row import in_trail
@@ -67,12 +68,13 @@ def test_a_new_person_chooses_a_password_and_lands_in_the_inbox(
 ) -> None:
     client = Client()
     page = opened(client, invitation, copied=copied)
+    session = client.session.session_key
     assert "Acme" in client.get(page).text
     assert not User.objects.filter(email=ANN).exists()  # mail scanners open links, too
     answer = client.post(page, CHOSEN)
     assert (answer.status_code, answer["Location"]) == (302, INBOX)
     user = User.objects.get(email=ANN)
-    assert user_of(client) == str(user.pk)
+    assert (user_of(client), client.session.session_key != session) == (str(user.pk), True)
     assert (user.name, user.check_password(PASSWORD)) == ("Ann", True)
     assert user.email_confirmed is not copied
     [member] = Membership.objects.all()
@@ -118,9 +120,9 @@ def test_wrong_passwords_count_toward_the_limit_of_signing_in(invitation: Invita
     page = opened(client, invitation)
     for _ in range(5):
         client.post(page, {"password": "wrong"})
-    assert "Too many failed attempts." in client.post(page, {"password": PASSWORD}).text
+    assert "Too many attempts." in client.post(page, {"password": PASSWORD}).text
     form = {"username": ANN, "password": PASSWORD}
-    assert "Too many failed attempts." in Client().post(reverse("admin:login"), form).text
+    assert "Too many attempts." in Client().post(reverse("admin:login"), form).text
 
 
 def test_a_signed_in_person_joins_with_one_click_in_two_accounts(invitation: Invitation) -> None:
@@ -256,6 +258,15 @@ def test_the_answer_does_not_tell_whether_an_address_exists(who: str) -> None:
         user.save()
     assert SAME in Client().post(RESET, {"email": ANN}, follow=True).text
     assert not Mail.objects.exists()
+
+
+def test_a_person_who_is_deactivated_while_setting_a_password_stays_deactivated() -> None:
+    user = UserFactory(email=ANN)
+    User.objects.update(is_active=False)
+    user.set_password(NEW)
+    confirm_email(user)
+    user.refresh_from_db()
+    assert (user.is_active, user.check_password(NEW)) == (False, True)
 
 
 def test_an_expired_link_sets_no_password(settings: Any) -> None:

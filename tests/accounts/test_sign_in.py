@@ -16,7 +16,7 @@ from tests.factories.accounts import UserFactory
 from tests.factories.staff import signed_in
 
 LOGIN, CHANGE = reverse("admin:login"), reverse("admin:password_change")
-TOLD = "Too many failed attempts. Try again in"
+TOLD = "Too many attempts. Try again in"
 ANN, RIGHT, NEW = "ann@example.com", "right-password-1", "another-password-2"
 
 

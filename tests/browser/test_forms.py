@@ -112,7 +112,7 @@ def test_after_five_wrong_passwords_a_user_waits_and_signs_in(
             device.press(page.get_by_role("button", name="Log in"))
         expect(page.get_by_text("Wrong email or password.")).to_be_visible()
     sign_in(device, person)
-    refused = page.get_by_text("Too many failed attempts. Try again in")
+    refused = page.get_by_text("Too many attempts. Try again in")
     [minutes] = re.findall(r"in (\d+) min", refused.inner_text())
     clock.now += int(minutes) * 60
     sign_in(device, person)
