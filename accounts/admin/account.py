@@ -4,20 +4,23 @@ from datetime import date
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminEmailInputWidget
 
 from accounts.admin.membership import MembershipInline
 from accounts.admin.scope import AccountRows, person
 from accounts.admin.usage import UsageInline, used
-from accounts.models import Account, Plan, Usage, User
+from accounts.models import Account, Membership, Plan, Usage, User
+from accounts.models.user import MANAGING
 from accounts.quotas import WARNED_AT, month_of
 from accounts.services.user import check_active, find_or_create_user
 from config.admin.choices import RowFilter
@@ -30,6 +33,10 @@ HANDOFF = (
     "return_after_minutes",
     "working_hours",
     "time_zone",
+)
+STILL_OPEN = (
+    "Open invitations to this account still work, even if somebody who no longer manages it has "
+    'sent them or copied their links. <a href="{}">Check them</a>'
 )
 
 
@@ -177,6 +184,18 @@ class AccountAdmin(AccountRows):
         if not change:
             obj.owner = find_or_create_user(form.cleaned_data["owner_email"])
         super().save_model(request, obj, form, change)
+
+    def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
+        """Save the members, and warn of open invitations if one no longer manages the account."""
+        super().save_formset(request, form, formset, change)
+        left = any(
+            row.initial.get("role") in MANAGING
+            and (row in formset.deleted_forms or row.cleaned_data.get("role") not in MANAGING)
+            for row in formset.initial_forms
+        )
+        if formset.model is Membership and left and form.instance.invitations.valid().exists():
+            address = reverse("admin:accounts_invitation_changelist")
+            messages.warning(request, format_html(STILL_OPEN, address))
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Forbid deletion: it would also remove the chatbots, conversations and deliveries."""

@@ -2,15 +2,17 @@
 
 import re
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from accounts.models import Account, Membership
+from accounts.models import Account, Invitation, Membership
 from tests.factories.accounts import AccountFactory, MembershipFactory, UserFactory
 from tests.factories.chatbots import ChatbotFactory, ChatbotMemberFactory
 from tests.factories.staff import signed_in, superuser
+from tests.pages import submit
 
 pytestmark = pytest.mark.django_db
 
@@ -61,3 +63,29 @@ def test_a_superuser_sees_names_and_sign_ins_of_all_and_a_manager_of_the_account
     rows = shown(signed_in(account.owner), account)
     assert rows["ann@example.com"] == ["ann@example.com", "hidden", "1", "hidden"]
     assert rows["bob@example.com"] == ["bob@example.com", "Bob", "0", "never"]
+
+
+@pytest.mark.parametrize(
+    ("role", "given", "warned"),
+    [
+        ("SUPER_ADMIN", {"DELETE": "on"}, True),
+        ("SUPER_ADMIN", {"role": "MEMBER"}, True),
+        ("SUPER_ADMIN", {"permissions": ["CHATBOT_VIEW"]}, False),
+        ("MEMBER", {"DELETE": "on"}, False),
+    ],
+)
+@pytest.mark.parametrize("invited", [True, False])
+def test_the_end_of_a_managers_rights_recalls_open_invitations(
+    account: Account, role: str, given: dict[str, Any], warned: bool, invited: bool
+) -> None:
+    """The manager may have sent invitations, or copied their links."""
+    MembershipFactory(account=account, role=role)
+    if invited:
+        Invitation.objects.create(account=account, email="eve@example.com")
+    client = signed_in(account.owner)
+    page = reverse("admin:accounts_account_change", args=[account.pk])
+    changes = {f"memberships-0-{name}": value for name, value in given.items()}
+    answer = submit(client, page, **changes)
+    assert answer.status_code == 302
+    shown = "Open invitations to this account still work" in client.get(answer["Location"]).text
+    assert shown is (warned and invited)
