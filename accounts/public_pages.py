@@ -24,7 +24,7 @@ from accounts.sign_in import ForgotForm, InvitedSignInForm, JoinForm, NewPasswor
 from config.page_limits import limited
 from config.runtime.context import current
 
-RATE = (60, 60)  # 60 calls in 60 seconds per address to the pages that accept invitations
+RATE = (60, 60)  # 60 calls in 60 seconds per address to the pages that links lead to
 
 
 def held(invitation_id: UUID) -> str:

@@ -76,9 +76,9 @@ class PersonAdmin(ScopedAdmin, UserAdmin):  # type: ignore[type-arg,misc]  # gen
     empty_text = "There are no people in your accounts yet. Invite somebody."
     ordering = key
     filter_horizontal = ()
-    readonly_fields = ("can_sign_in", "roles", "last_sign_in", CREATED)
+    readonly_fields = ("email_confirmed", "can_sign_in", "roles", "last_sign_in", CREATED)
     fieldsets = (
-        (None, {"fields": ("email", "name", "can_sign_in")}),
+        (None, {"fields": ("email", "email_confirmed", "name", "can_sign_in")}),
         ("Rights", {"fields": ("roles", "is_active", "is_superuser")}),
         ("Times", {"fields": ("last_sign_in", CREATED)}),
     )

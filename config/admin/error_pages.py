@@ -10,11 +10,8 @@ from config.api.errors import ApiError, plain_response
 from config.runtime.context import current
 
 ADMIN = "/admin/"
-FOR_PEOPLE = (
-    ADMIN,
-    "/invitation",
-    "/password-reset",
-)  # other paths, such as the API's, respond with JSON
+# other paths, such as the API's, respond with JSON
+FOR_PEOPLE = (ADMIN, "/invitation", "/password-reset")
 
 
 class ErrorPagesMiddleware:
