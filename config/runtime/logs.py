@@ -17,7 +17,7 @@ SECRETS = re.compile(
     r"|(?P<name>\b(?:x-webhook-token|authorization|secret|password|api[-_]?key)[\"']?\s*[:=]\s*"
     r"[\"']?(?:(?:Bearer|Basic)\s+)?)[^\s\"',}]+"
     r"|(?P<url>\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{0,100}:)[^\s/@]+(?=@)"
-    r"|(?P<link>/invitation\?token=|/password-reset/[^\s/]+/)[^\s\"']+",
+    r"|(?P<link>/invitation\?token=|/password-reset/[^\s/<]+/)[^\s\"']+",
     re.IGNORECASE,
 )
 ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {

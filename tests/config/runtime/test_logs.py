@@ -76,7 +76,13 @@ def test_only_the_public_part_of_an_api_key_is_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    "message", ["the secretary's password was reset", "an authorization is missing", "cbk_short"]
+    "message",
+    [
+        "the secretary's password was reset",
+        "an authorization is missing",
+        "cbk_short",
+        "GET /password-reset/<uidb64>/<token>: 200 in 3 ms",
+    ],
 )
 def test_ordinary_words_stay_readable(message: str) -> None:
     assert line(message)["message"] == message
