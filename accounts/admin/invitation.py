@@ -122,9 +122,10 @@ class InvitationAdmin(AccountRows):
     def response_add(
         self, request: HttpRequest, obj: Invitation, post_url_continue: str | None = None
     ) -> HttpResponse:
-        """Say to whom the invitation was sent, and lead to its page."""
+        """Say to whom the invitation was sent, and lead to its page or to another invitation."""
         messages.success(request, f"The invitation was sent to {obj.email}.")
-        return HttpResponseRedirect(self.url_of("change", obj))
+        more = "_addanother" in request.POST
+        return HttpResponseRedirect(self.url_of("add") if more else self.url_of("change", obj))
 
     def get_urls(self) -> list[URLPattern]:
         """Add the routes for the buttons on an invitation's page."""

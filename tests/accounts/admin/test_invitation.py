@@ -46,6 +46,13 @@ def test_a_manager_invites_a_person_and_reads_to_whom_it_was_sent(
     assert "ann@example.com" in manager.get(LIST).text
 
 
+def test_a_manager_invites_one_person_after_another(manager: Client, account: Account) -> None:
+    page = submit(manager, ADD, email="ann@example.com", _addanother="on")
+    assert page["Location"] == ADD
+    page = submit(manager, ADD, email="bob@example.com")
+    assert page["Location"] == at(Invitation.objects.get(email="bob@example.com"))
+
+
 def test_roles_are_chosen_and_people_lead_to_the_form(manager: Client) -> None:
     page = manager.get(ADD).text
     assert '<select name="role"' in page
