@@ -22,8 +22,9 @@ from conversations.admin.choice import Choice, chosen
 from conversations.admin.figures import DELIVERIES, MESSAGES, Chart, Figures, read
 from conversations.admin.inbox import waiting
 from conversations.admin.inbox_views import CAP
-from conversations.admin.menu import figure, may_view, rows
+from conversations.admin.menu import capped, figure, may_view, rows
 from conversations.models import Thread, TokenUsage
+from conversations.models.thread import DISLIKED
 from conversations.services import handoffs
 from webhooks.models import Delivery, Endpoint
 from webhooks.models.delivery import Lane
@@ -57,8 +58,9 @@ def cards(request: HttpRequest, choice: Choice, figures: Figures) -> list[Card]:
         inbox = reverse("admin:conversations_thread_changelist")
         waits, longest = waiting_visitors(request, choice)
         escalated = f"{inbox}?view=open&escalated=1{chosen_rows}"
-        begins = range_query("updated_at", figures.since, zone_of(request))
-        latest = f"{inbox}?view=open&{begins}{chosen_rows}"
+        span = f"{range_query('updated_at', figures.since, zone_of(request))}{chosen_rows}"
+        latest, bad = f"{inbox}?view=open&{span}", f"{inbox}?view=bad&{span}"
+        disliked = disliked_count(request, choice, figures.since)
         made += [
             Card(
                 "waiting for a person",
@@ -72,9 +74,10 @@ def cards(request: HttpRequest, choice: Choice, figures: Figures) -> list[Card]:
             Card(
                 "fallback replies",
                 f"{total['fallbacks']:,}",
-                f"{latest}&fallback=1",
+                f"{bad}&fallback=1",
                 share(figures),
             ),
+            Card("conversations with a thumbs-down", figure(disliked), f"{bad}&disliked=1"),
             Card("escalations", f"{total['escalations']:,}", escalated, figures.answer_time),
         ]
     if may_view(request, "conversations.lead"):
@@ -111,6 +114,12 @@ def waiting_visitors(request: HttpRequest, choice: Choice) -> tuple[int, str]:
     if not times:
         return 0, ""
     return len(times), f"longest {in_words(timezone.now() - times[0])}"
+
+
+def disliked_count(request: HttpRequest, choice: Choice, since: datetime) -> int:
+    """Count the conversations that have a thumbs-down and were active in the span, up to CAP."""
+    found = rows(request, Thread).filter(DISLIKED, updated_at__gte=since)
+    return capped(found.filter(chatbot__in=choice.chatbots or []) if choice.narrowed else found)
 
 
 def share(figures: Figures) -> str:

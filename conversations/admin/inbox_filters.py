@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib.admin import SimpleListFilter
+from django.db.models import Q
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import DropdownFilter, RadioFilter, TextFilter
@@ -21,8 +22,8 @@ from chatbots.models import Chatbot
 from config.admin.choices import OFFERED
 from config.admin.keyset import whole_id
 from config.database.collected import Collected
-from conversations.models import Lead, Message
-from conversations.models.thread import ThreadQuerySet
+from conversations.models import Lead
+from conversations.models.thread import DISLIKED, FALLBACK, ThreadQuerySet
 from conversations.services import search
 from conversations.services.search import NEWEST_KEPT
 
@@ -62,22 +63,6 @@ def with_lead(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQ
     return rows.filter(pk__in=Collected(leads.values("thread_id")[:NEWEST_KEPT]))
 
 
-def disliked(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
-    """Select the threads in which the visitor gave a thumbs-down."""
-    return rows.filter(negative_count__gt=0) if value == "1" else rows.none()
-
-
-def with_fallback(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
-    """Select the threads of the newest fallback replies."""
-    if value != "1":
-        return rows.none()
-    replies, chatbots = Message.objects.filter(fallback_reason__isnull=False), scope(request)
-    if chatbots is not None:
-        replies = replies.filter(thread__chatbot__in=chatbots)
-    newest = replies.order_by("-id").values("thread_id")[:NEWEST_KEPT]
-    return rows.filter(pk__in=Collected(newest))
-
-
 def from_platform(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
     """Select threads from a platform. The second condition lets the query use a partial index."""
     return rows.filter(platform_source=value, platform_source__gt="")
@@ -104,6 +89,15 @@ def of_assignee(request: HttpRequest, rows: ThreadQuerySet, value: str) -> Threa
     return rows.filter(assignee=wanted) if wanted else rows.none()
 
 
+def meeting(condition: Q) -> Keep:
+    """Return a function that selects the threads that meet a condition. Its only value is "1"."""
+
+    def keep(request: HttpRequest, rows: ThreadQuerySet, value: str) -> ThreadQuerySet:
+        return rows.filter(condition) if value == "1" else rows.none()
+
+    return keep
+
+
 def flagged(name: str) -> Keep:
     """Return a function that selects the threads with a flag ("1") or without it ("0")."""
 
@@ -119,12 +113,12 @@ KEPT: dict[str, Keep] = {
     "assignee": of_assignee,
     "tag": with_tag,
     "lead": with_lead,
-    "disliked": disliked,
-    "fallback": with_fallback,
+    "disliked": meeting(DISLIKED),
+    "fallback": meeting(FALLBACK),
     "platform": from_platform,
     **{name: flagged(name) for name in FLAGS},
 }
-BOUNDED = {"tag", "lead", "fallback"}
+BOUNDED = {"tag", "lead"}
 
 
 def applied(request: HttpRequest, rows: ThreadQuerySet) -> ThreadQuerySet:
@@ -169,32 +163,30 @@ class AssigneeFilter(Kept, DropdownFilter):
         return [("me", "me"), ("nobody", "nobody"), *named]
 
 
-class LeadFilter(Kept, DropdownFilter):
+class OnlyFilter(Kept, DropdownFilter):
+    """Base class of the filters that have one choice."""
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
+        """Offer the only choice."""
+        return [("1", "yes")]
+
+
+class LeadFilter(OnlyFilter):
     """Filters for threads that have a lead."""
 
     title = parameter_name = "lead"
 
-    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
-        """Offer the only choice: threads with a lead."""
-        return [("1", "captured")]
 
-
-class DislikedFilter(LeadFilter):
+class DislikedFilter(OnlyFilter):
     """Filters for threads with a thumbs-down."""
 
-    title = "thumbs down"
-    parameter_name = "disliked"
-
-    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
-        """Offer the only choice."""
-        return [("1", "given")]
+    title, parameter_name = "thumbs-down", "disliked"
 
 
-class FallbackFilter(DislikedFilter):
+class FallbackFilter(OnlyFilter):
     """Filters for threads in which the bot could not answer."""
 
-    title = "fallback reply"
-    parameter_name = "fallback"
+    title, parameter_name = "fallback reply", "fallback"
 
 
 class FlagFilter(Kept, RadioFilter):

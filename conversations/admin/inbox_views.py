@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce, Substr
 from accounts.models import User
 from conversations.models import Message, Thread
 from conversations.models.message import MessageType
-from conversations.models.thread import ThreadQuerySet
+from conversations.models.thread import DISLIKED, FALLBACK, ThreadQuerySet
 
 CAP = 100  # counts of 100 or more are shown as "99+"
 SHOWN = 25  # number of rows per page
@@ -40,6 +40,7 @@ VIEWS = {
     "unread": View("Unread", lambda rows, person: rows.open().filter(unread_messages_count__gt=0)),
     "waiting": View("Waiting", lambda rows, person: rows.waiting(), LONGEST_WAIT),
     "open": View("All open", lambda rows, person: rows.open()),
+    "bad": View("Bad answers", lambda rows, person: rows.filter(DISLIKED | FALLBACK)),
     "resolved": View("Resolved", lambda rows, person: rows.filter(resolved=True)),
     "archived": View("Archived", lambda rows, person: rows.filter(archived=True)),
 }

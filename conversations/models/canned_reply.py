@@ -2,12 +2,14 @@
 
 import re
 
+from django.core.exceptions import ValidationError
 from django.db import models
 
 from accounts.models import Account
-from config.database.lengths import LONG
 from config.database.row import Row
 
+# The page of a conversation contains all of the account's replies, so both are limited.
+MOST, LENGTH = 200, 5_000
 PLACEHOLDER = re.compile(r"(\s*)\{(visitor|agent|bot)\}")
 
 
@@ -17,7 +19,7 @@ class CannedReply(Row):
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="canned_replies")
     name = models.SlugField(max_length=50, help_text="What agents type after “/”, such as refund")
     text = models.TextField(
-        max_length=LONG,
+        max_length=LENGTH,
         help_text="{visitor}, {agent} and {bot} stand for the names of the visitor, the agent and "
         "the chatbot. An unknown name is left out.",
     )
@@ -36,6 +38,12 @@ class CannedReply(Row):
 
     def __str__(self) -> str:
         return f"/{self.name}"
+
+    def clean(self) -> None:
+        """Limit an account to MOST replies. Raises ValidationError."""
+        others = CannedReply.objects.filter(account=self.account_id).exclude(pk=self.pk)
+        if others.count() >= MOST:
+            raise ValidationError(f"an account can have at most {MOST} canned replies")
 
     def filled(self, **names: str) -> str:
         """Return the text with the names of the visitor, the agent and the bot filled in."""

@@ -78,12 +78,6 @@ class Message(Row):
                 name="message_llm_model",
                 condition=models.Q(llm_model__isnull=False),
             ),
-            # Finds the newest fallback messages, for the inbox's filter.
-            models.Index(
-                fields=["-id"],
-                name="message_fallback",
-                condition=models.Q(fallback_reason__isnull=False),
-            ),
         ]
 
     def __str__(self) -> str:

@@ -13,16 +13,17 @@ from conversations.models.visitor import Visitor
 MOST_TAGS = 100
 LATEST = ("-updated_at", "-id")
 OPEN = {"resolved": False, "archived": False}
-SELECTIVE_VIEWS: dict[str, tuple[tuple[str, ...], dict[str, bool | int | str]]] = {
-    "waiting": (("waiting_since", "id"), {"waiting_since__isnull": False, **OPEN}),
-    "escalated": (LATEST, {"escalated": True, **OPEN}),
-    "unassigned": (LATEST, {"escalated": True, "assignee__isnull": True, **OPEN}),
-    "unread": (LATEST, {"unread_messages_count__gt": 0, **OPEN}),
-    "important": (LATEST, {"important": True}),
-    "disliked": (LATEST, {"negative_count__gt": 0}),
-    "resolved": (LATEST, {"resolved": True}),
-    "archived": (LATEST, {"archived": True}),
-    "platform": (("platform_source", *LATEST), {"platform_source__gt": ""}),
+DISLIKED, FALLBACK = models.Q(negative_count__gt=0), models.Q(fallback_at__isnull=False)
+SELECTIVE_VIEWS: dict[str, tuple[tuple[str, ...], models.Q]] = {
+    "waiting": (("waiting_since", "id"), models.Q(waiting_since__isnull=False, **OPEN)),
+    "escalated": (LATEST, models.Q(escalated=True, **OPEN)),
+    "unassigned": (LATEST, models.Q(escalated=True, assignee__isnull=True, **OPEN)),
+    "unread": (LATEST, models.Q(unread_messages_count__gt=0, **OPEN)),
+    "important": (LATEST, models.Q(important=True)),
+    "bad_answer": (LATEST, DISLIKED | FALLBACK),
+    "resolved": (LATEST, models.Q(resolved=True)),
+    "archived": (LATEST, models.Q(archived=True)),
+    "platform": (("platform_source", *LATEST), models.Q(platform_source__gt="")),
 }
 
 
@@ -89,6 +90,7 @@ class Thread(ErasableRow):
     unread_messages_count = models.PositiveIntegerField(default=0)
     positive_count = models.PositiveIntegerField(default=0)
     negative_count = models.PositiveIntegerField(default=0)
+    fallback_at = models.DateTimeField(null=True, editable=False)  # the last fallback message
     tags = models.JSONField(default=list, blank=True)
     internal_notes = models.TextField(max_length=LONG, blank=True)
     platform_source = models.CharField(max_length=SHORT, blank=True)
@@ -147,7 +149,7 @@ class Thread(ErasableRow):
                 models.Index(
                     fields=[*scope, *fields],
                     name=f"thread_{view}{'_of_bot' if scope else ''}",
-                    condition=models.Q(**condition),
+                    condition=condition,
                 )
                 for view, (fields, condition) in SELECTIVE_VIEWS.items()
                 for scope in ([], ["chatbot"])

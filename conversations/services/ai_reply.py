@@ -21,7 +21,7 @@ from chatbots.models import LlmModel
 from config.api.errors import Unavailable
 from config.database.lengths import LONG, SHORT
 from config.database.locks import TEMPORARY, is_lock_timeout
-from config.database.prepared import insert
+from config.database.prepared import insert, update_columns
 from config.runtime.gate import waiting
 from conversations import events
 from conversations.access import lock_thread
@@ -110,6 +110,9 @@ def store(message: Message, claim: Claim, answer: Reply, briefing: Briefing) -> 
             history.advance(thread)
         made = history.new(thread, MessageType.AI_MESSAGE, words, parent_message=message, **made_by)
         reply_origin.record(made, answer, briefing)
+        if answer.failure:
+            thread.fallback_at = made.created_at
+            update_columns(thread, ["fallback_at"])
         events.new_message(thread, made)
         reply_origin.count_tokens(thread.chatbot_id, answer)
     return made

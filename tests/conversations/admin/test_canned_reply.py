@@ -32,6 +32,22 @@ def test_an_agent_adds_a_reply_that_only_the_accounts_conversations_offer(
     assert answer.status_code == 200, "another account is refused"
 
 
+def test_the_number_and_the_length_of_an_accounts_replies_are_limited(
+    client: Client, chatbot: Chatbot
+) -> None:
+    CannedReply.objects.bulk_create(
+        CannedReply(account=chatbot.account, name=f"reply-{n}", text="x") for n in range(199)
+    )
+    assert "at most 5000 characters" in submit(client, ADD, name="last", text="x" * 5_001).text
+    submit(client, ADD, name="last", text="x" * 5_000)
+    page = submit(client, ADD, name="one-more", text="x").text
+    assert "an account can have at most 200 canned replies" in page
+    last = CannedReply.objects.get(name="last")
+    change = reverse("admin:conversations_cannedreply_change", args=[last.pk])
+    submit(client, change, text="changed")
+    assert CannedReply.objects.get(name="last").text == "changed"
+
+
 @pytest.mark.parametrize(
     ("visitor", "text", "filled"),
     [

@@ -38,7 +38,7 @@ def furnish(chatbot: Chatbot) -> None:
     answered.waiting_since = None
     answered.save()
     MessageFactory(thread=answered, message_type=MessageType.AGENT_MESSAGE)
-    replied = ThreadFactory(chatbot=chatbot)
+    replied = ThreadFactory(chatbot=chatbot, negative_count=1, fallback_at=timezone.now())
     MessageFactory(thread=replied, message_type=MessageType.AI_MESSAGE)
     MessageFactory(thread=replied, message_type=MessageType.AI_MESSAGE, fallback_reason="timeout")
     Lead.objects.create(chatbot=chatbot, thread=replied)
@@ -53,7 +53,12 @@ def test_the_figures_count_only_the_users_own_chatbots(client: Client, chatbot: 
     shown = cards(client)
     assert (shown.pop("waiting for a person"), shown.pop("messages")) == ("2", "5")
     assert (shown.pop("AI replies"), shown.pop("deliveries failed")) == ("2", "3")
-    assert shown == {"fallback replies": "1", "escalations": "1", "leads": "1"}
+    assert shown == {
+        "fallback replies": "1",
+        "conversations with a thumbs-down": "1",
+        "escalations": "1",
+        "leads": "1",
+    }
 
 
 @pytest.mark.parametrize("span", ["1h", "24h", "7d", "30d", "unknown"])
@@ -80,6 +85,7 @@ def test_the_cards_link_to_lists_of_the_chosen_account_and_chatbot(chatbot: Chat
     for bot in (chatbot, ChatbotFactory(account=chatbot.account), ChatbotFactory()):
         furnish(bot)
     exact = ("deliveries failed", "leads", "waiting for a person")
+    exact += ("conversations with a thumbs-down",)
     agent = signed_in(chatbot.account.owner)
     for user, query, times in (
         (signed_in(superuser()), "", 3),

@@ -41,6 +41,19 @@ def test_a_typed_time_is_read_in_the_time_zone_that_the_page_shows(
     assert titles(client, f"?view=open&{query}") == (["noon"] if found else [])
 
 
+@pytest.mark.parametrize(("begins", "found"), [("02:30", ["first", "second"]), ("03:00", [])])
+def test_an_hour_that_the_clock_shows_twice_is_included_twice(
+    client: Client, chatbot: Chatbot, begins: str, found: list[str]
+) -> None:
+    for title, hour in (("second", 1), ("first", 0)):
+        at(talk(chatbot, title), datetime(2026, 10, 25, hour, 30, tzinfo=UTC))
+    client.cookies["timezone"] = "Europe/Vienna"
+    day = "2026-10-25"
+    query = f"updated_at_from_0={day}&updated_at_from_1={begins}"
+    query += f"&updated_at_to_0={day}&updated_at_to_1=02:30"
+    assert sorted(titles(client, f"?view=open&{query}")) == found
+
+
 @pytest.mark.parametrize(
     ("preset", "shown"),
     [
@@ -89,21 +102,23 @@ def test_bad_answers_are_found_and_their_question_can_be_tried(
     found = {}
     for title, reply, counted in (
         ("disliked", {"reaction": "NEGATIVE"}, {"negative_count": 1}),
-        ("fallback", {"fallback_reason": "timeout"}, {}),
+        ("fallback", {"fallback_reason": "timeout"}, {"fallback_at": timezone.now()}),
         ("good", {"reaction": "POSITIVE"}, {"positive_count": 1}),
     ):
         found[title] = talk(chatbot, title, **counted)
         asked = MessageFactory(thread=found[title], content="Where & when?")
         kind = MessageType.AI_MESSAGE
         MessageFactory(thread=found[title], message_type=kind, parent_message=asked, **reply)
-    foreign = talk(ChatbotFactory(), "foreign", negative_count=1)
-    MessageFactory(thread=foreign, message_type=MessageType.AI_MESSAGE, fallback_reason="x")
+    talk(ChatbotFactory(), "foreign", negative_count=1, fallback_at=timezone.now())
+    talk(chatbot, "resolved", negative_count=1, resolved=True, minutes=1)
+    assert titles(client, "?view=bad") == ["fallback", "disliked", "resolved"]
     for title, thread in found.items():
         page = unescape(client.get(f"{INBOX}{thread.pk}/change/").content.decode())
         if title == "good":
             assert "Try this question" not in page
             continue
         assert titles(client, f"?view=open&{title}=1") == [title]
+        assert title in titles(client, f"?view=bad&{title}=1")
         [link] = re.findall(r'href="([^"]*)">Try this question', page)
         assert ">Where &amp; when?</textarea>" in client.get(link).content.decode()
 

@@ -157,6 +157,7 @@ def test_staff_are_told_which_reply_failed_and_why(
     assert "canary" not in line
     reply = Message.objects.get(message_type=MessageType.AI_MESSAGE)
     assert reply.fallback_reason == reason
+    assert Thread.objects.get(pk=thread.pk).fallback_at == reply.created_at
     page = admin_client.get(f"/admin/conversations/thread/{thread.pk}/change/")
     assert f"fallback message: {reason}" in unescape(page.content.decode())
     page = admin_client.get(f"/admin/chatbots/llmmodel/{model.pk}/change/")
