@@ -13,10 +13,10 @@ from django.utils.html import urlize
 from django.utils.safestring import SafeString
 
 from accounts.models import User
-from config.admin.choices import OFFERED
 from config.admin.keyset import whole_id
 from conversations.admin.origins import explained
 from conversations.models import CannedReply, Draft, Message, Thread, TimelineEntry
+from conversations.models.canned_reply import MOST
 from conversations.models.message import MessageType
 from conversations.models.thread import ThreadQuerySet
 from conversations.services import history
@@ -25,6 +25,7 @@ from webhooks.models import Delivery
 from webhooks.models.delivery import State
 
 PAGE = 50
+ENTRIES = 200  # maximum number of notes and acts between the messages of a page
 LINKED = 4_000  # texts longer than this are not searched for URLs, because the search is slow
 TRIED = 2_000  # maximum length of a question in the URL of "Try it"
 OTHER_THREADS = 5
@@ -41,7 +42,7 @@ KINDS = {
 # contain either of them, because its quotes are escaped.
 REL = ' rel="nofollow"', ' rel="noopener nofollow noreferrer"'
 FLAGS = ("escalated", "resolved", "important", "archived")
-THUMBS = {"positive_count": ("thumb up", "good"), "negative_count": ("thumb down", "bad")}
+THUMBS = {"positive_count": ("thumbs up", "good"), "negative_count": ("thumbs down", "bad")}
 SENT = {State.SUCCESS.value: "sent"}  # delivery states that the page labels differently
 
 
@@ -126,9 +127,13 @@ class Excerpt:
 
     @property
     def newest_entry(self) -> UUID | None:
-        """Return the id of the newest entry on the page."""
-        found = [*self.entries, *(entry for bubble in self.bubbles for entry in bubble.entries)]
-        return max((entry.pk for entry in found), default=None)
+        """Return the id of the newest entry on the page, as `with_extras` does.
+
+        Entries before the first message count only while there is room for more messages.
+        """
+        before = self.entries if len(self.bubbles) < PAGE else ()
+        found = [*before, *(entry for bubble in self.bubbles for entry in bubble.entries)]
+        return found[-1].pk if found else None
 
     @property
     def first_id(self) -> str:
@@ -176,22 +181,27 @@ def state_of(
     return " ".join([*flags, *people, *drafts, *([str(entry)] if entry else [])])
 
 
-def bubbles(messages: "QuerySet[Message]") -> list[Bubble]:
-    """Build a bubble for each message, with the lines that explain it."""
-    shown = list(messages.select_related("draft", "llm_model", "origin", "parent_message"))
-    why = explained(shown)
+def read(messages: "QuerySet[Message]") -> list[Message]:
+    """Read messages with what their bubbles show."""
+    return list(messages.select_related("draft", "llm_model", "origin", "parent_message"))
+
+
+def excerpt_of(thread: Thread, shown: list[Message], *, older: bool) -> Excerpt:
+    """Build the bubbles of messages, oldest first, with what staff did after each of them.
+
+    Only the newest ENTRIES entries are read.
+    """
+    begin, end = (shown[0].position, shown[-1].position) if shown else (0, 0)
+    entries = TimelineEntry.objects.filter(
+        thread=thread, position__range=(begin if older else 0, end)
+    )
+    newest_first = entries.select_related("author", "assignee").order_by("-position", "-id")
     after: dict[int, list[TimelineEntry]] = {}
-    if shown:
-        ends = sorted([shown[0].position, shown[-1].position])
-        for entry in entries(shown[0].thread_id, *ends):
-            after.setdefault(entry.position, []).append(entry)
-    return [Bubble(one, why.get(one.pk, ()), after.get(one.position, ())) for one in shown]
-
-
-def entries(thread_id: UUID, first: int, last: int) -> list[TimelineEntry]:
-    """Read what staff did after the messages of a thread from one position to another."""
-    rows = TimelineEntry.objects.filter(thread=thread_id, position__range=(first, last))
-    return list(rows.select_related("author", "assignee").order_by("position", "id"))
+    for entry in reversed(newest_first[:ENTRIES]):
+        after.setdefault(entry.position, []).append(entry)
+    why = explained(shown)
+    found = [Bubble(one, why.get(one.pk, ()), after.get(one.position, ())) for one in shown]
+    return Excerpt(found, older, after.get(0, ()))
 
 
 def newest(thread: Thread, before: str | None) -> Excerpt:
@@ -201,10 +211,8 @@ def newest(thread: Thread, before: str | None) -> Excerpt:
     """
     mark = whole_id(before or "")
     known = mark if mark and thread.messages.filter(pk=mark).exists() else None
-    page = bubbles(history.page(PAGE, thread=thread.pk, before=known))
-    older = len(page) > PAGE
-    first = entries(thread.pk, 0, 0)
-    return Excerpt(page[:PAGE][::-1], older, () if older else first)
+    page = read(history.page(PAGE, thread=thread.pk, before=known))
+    return excerpt_of(thread, page[:PAGE][::-1], older=len(page) > PAGE)
 
 
 def excerpt_context(thread: Thread, request: HttpRequest) -> dict[str, Any]:
@@ -241,8 +249,8 @@ def place_of(thread: Thread, message_id: str) -> str:
 
 def since(thread: Thread, position: int) -> list[Bubble]:
     """Read up to one page of the messages after a position."""
-    rows = thread.messages.filter(position__gt=position).order_by("position")
-    return bubbles(rows[:PAGE])
+    rows = read(thread.messages.filter(position__gt=position).order_by("position")[:PAGE])
+    return excerpt_of(thread, rows, older=True).bubbles if rows else []
 
 
 def delivery_counts(thread: Thread) -> dict[str, int]:
@@ -281,7 +289,7 @@ def canned_replies(thread: Thread, agent: User) -> list[tuple[CannedReply, str]]
         "agent": agent.get_full_name(),
         "bot": thread.chatbot.name,
     }
-    return [(reply, reply.filled(**names)) for reply in rows[:OFFERED]]
+    return [(reply, reply.filled(**names)) for reply in rows[:MOST]]
 
 
 def chosen_draft(thread: Thread, request: HttpRequest) -> Draft | None:

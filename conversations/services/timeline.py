@@ -4,6 +4,8 @@ None of this is part of the API, of an event or of a prompt, and none of it coun
 """
 
 import re
+from collections.abc import Iterable
+from itertools import islice
 from uuid import UUID
 
 from django.db import transaction
@@ -11,12 +13,14 @@ from django.db import transaction
 from accounts.models import User
 from accounts.services import change
 from chatbots.models import Chatbot
+from config.database.lengths import SHORT
 from config.database.prepared import insert, update_columns
 from conversations import notifications
 from conversations.access import lock_thread
 from conversations.models import Thread, TimelineEntry
 
 Kind = TimelineEntry.Kind
+MENTION, MENTIONS = re.compile(r"(?<!\w)@(?=\w)"), 10
 
 
 class AssignedMeanwhile(Exception):
@@ -73,22 +77,32 @@ def assigned(thread: Thread, assignee: User | None, *, by: User) -> dict[str, Us
 def note(thread_id: UUID, text: str, *, author: User) -> None:
     """Add an internal note to a thread, and email the colleagues that it mentions.
 
-    A mention is "@" followed by a colleague's full name, first name or email address. Raises
-    ThreadNotFound.
+    Raises ThreadNotFound.
     """
     with transaction.atomic():
         thread = lock_thread(thread_id)
         record(thread, Kind.NOTE, author=author.pk, text=text)
         agents = Chatbot.objects.filter(pk=thread.chatbot_id).agents().exclude(pk=author.pk)
-        if told := [one for one in agents if "@" in text and mentions(text, one)]:
-            notifications.mentioned(thread, [one.email for one in told], by=author, text=text)
+        if told := mentioned(text, agents.values_list("email", "name") if "@" in text else ()):
+            notifications.mentioned(thread, told, by=author, text=text)
 
 
-def mentions(text: str, person: User) -> bool:
-    """Return whether a text mentions a person."""
-    names = {person.email, person.name, *person.name.split()[:1]} - {""}
-    found = "|".join(re.escape(name) for name in names)
-    return bool(re.search(rf"(?<!\w)@(?:{found})(?!\w)", text, re.IGNORECASE))
+def mentioned(text: str, people: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the email addresses of the people, given by address and name, that a text mentions.
+
+    A mention is "@" followed by a full name, a first name or an email address. The longest name
+    that fits decides: "@Sam Jones" does not mention Sam Smith. Returns at most MENTIONS people.
+    """
+    named: dict[str, list[str]] = {}
+    for email, name in people:
+        for one in {email.lower(), name.lower(), *name.lower().split()[:1]} - {""}:
+            named.setdefault(one, []).append(email)
+    told: list[str] = []
+    for sign in islice(MENTION.finditer(text), MENTIONS):
+        words = text[sign.end() : sign.end() + SHORT].lower()
+        ends = (end for end in range(len(words), 0, -1) if not re.match(r"\w", words[end:]))
+        told += next((named[words[:end]] for end in ends if words[:end] in named), [])
+    return told[:MENTIONS]
 
 
 def in_trail(person: User | None) -> str | None:
@@ -96,8 +110,10 @@ def in_trail(person: User | None) -> str | None:
     return (person.name or str(person.pk)) if person else None
 
 
-def assign(thread_id: UUID, assignee: User | None, *, by: User, seen: str | None = None) -> None:
-    """Assign a thread to a person, or to nobody.
+def assign(
+    thread_id: UUID, assignee: User | None, *, by: User, seen: str | None = None
+) -> User | None:
+    """Assign a thread to a person, or to nobody. Returns the previous assignee.
 
     `seen` is the id of the assignee that the form showed, "" for nobody, or None to replace any
     assignee. Raises ThreadNotFound, NotAnAgent, and AssignedMeanwhile if another assignee has been
@@ -108,9 +124,10 @@ def assign(thread_id: UUID, assignee: User | None, *, by: User, seen: str | None
         agents = Chatbot.objects.filter(pk=thread.chatbot_id).agents()
         if assignee and not (assignee.is_superuser or agents.contains(assignee)):
             raise NotAnAgent("this person may not answer in the conversation")
-        if thread.assignee == assignee:
-            return
-        if seen is not None and seen != str(thread.assignee_id or ""):
-            raise AssignedMeanwhile(thread.assignee)
-        thread.assignee = assigned(thread, assignee, by=by)["assignee"]
-        update_columns(thread, ["assignee"])
+        old = thread.assignee
+        if old != assignee:
+            if seen is not None and seen != str(thread.assignee_id or ""):
+                raise AssignedMeanwhile(old)
+            thread.assignee = assigned(thread, assignee, by=by)["assignee"]
+            update_columns(thread, ["assignee"])
+    return old

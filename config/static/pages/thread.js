@@ -103,7 +103,7 @@ function show(answer) {
     location.reload();
     return;
   }
-  unread += (answer.html.match(/<li class="bubble/g) ?? []).length;
+  unread += (answer.html.match(/<li [^>]*data-position=/g) ?? []).length;
   if (stay) announce();
   else toEnd();
   seen();

@@ -5,7 +5,7 @@ from django.test import Client
 
 from accounts.models import User
 from conversations.admin.conversation import PAGE
-from conversations.models import Draft, Message, Thread
+from conversations.models import Draft, Message, Thread, TimelineEntry
 from conversations.services import agent_message
 from tests.conversations.admin.thread_page import at, kinds
 from tests.factories.conversations import MessageFactory
@@ -50,6 +50,23 @@ def test_a_poll_reports_that_a_draft_was_stored_or_discarded(
     stored, tag = news(tag)
     client.post(at(thread, "discard"), {"draft": str(draft.pk)})
     assert news(tag)[0] == before != stored
+
+
+@pytest.mark.parametrize("count", [0, 1, PAGE - 1, PAGE, PAGE + 1])
+def test_a_page_and_a_poll_agree_on_the_newest_entry(
+    client: Client, thread: Thread, count: int
+) -> None:
+    for position in (0, 1, PAGE + 1):
+        note = TimelineEntry(thread=thread, position=position, kind="NOTE", text="x")
+        if position <= count:
+            note.save()
+    numbers = range(1, count + 1)
+    Message.objects.bulk_create(
+        Message(thread=thread, position=number, message_type="USER_MESSAGE") for number in numbers
+    )
+    Thread.objects.update(last_position=count)
+    state = client.get(at(thread, "messages")).json()["state"]
+    assert f'data-state="{state}"' in client.get(at(thread)).text
 
 
 def test_a_poll_names_the_other_agents(client: Client, thread: Thread) -> None:
