@@ -9,7 +9,7 @@ from django.contrib import admin, messages
 from django.contrib.admin import display
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import LogEntry
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import QuerySet
 from django.forms import Form, Script
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
@@ -134,12 +134,14 @@ class Inbox(ChatbotRows):
         query = request.POST.get("query", "")
         if "remove" in request.POST:
             saved_views.remove(request)
-        elif view := saved_views.save(request, self):
-            query = view.query
-            messages.success(request, f"View “{view}” saved")
         else:
-            messages.error(request, "Not saved: enter a name of at most 50 characters")
-        return HttpResponseRedirect(f"{self.url_of('changelist')}?{query.lstrip('?')}")
+            try:
+                view = saved_views.save(request, self)
+                query = view.query
+                messages.success(request, f"View “{view}” saved")
+            except ValidationError as error:
+                messages.error(request, f"Not saved: {' '.join(error.messages)}")
+        return HttpResponseRedirect(f"{self.url_of('changelist')}?{query}")
 
     def news(self, request: HttpRequest) -> HttpResponse:
         """Return the id and state of each row on a view's first page, or 304 if nothing changed."""
@@ -188,20 +190,21 @@ class Inbox(ChatbotRows):
         return None
 
     def assign_all(self, request: HttpRequest, keys: list[UUID], assignee: User | None) -> None:
-        """Assign threads to a person. Warns about threads in which this person may not answer."""
+        """Assign threads to a person, even if they are assigned to somebody else.
 
-        def assign(key: UUID) -> bool:
-            with suppress(timeline.NotAnAgent):
-                timeline.assign(key, assignee, by=person(request))
-                return True
-            return False
-
-        done = change_each(keys, assign)
+        Says how many were. Warns about threads in which the person may not answer.
+        """
+        before = []
+        for key in keys:
+            with suppress(ThreadNotFound, timeline.NotAnAgent):
+                before.append(timeline.assign(key, assignee, by=person(request)))
         name = assignee.get_full_name() if assignee else "nobody"
-        messages.success(request, f"{conversations(sum(done))} assigned to {name}")
-        if not all(done):
-            left = conversations(done.count(False))
-            messages.warning(request, f"{left} skipped: {name} may not answer there")
+        taken = len([one for one in before if one and one != assignee])
+        note = f", {taken} of which had been assigned to somebody else" if taken else ""
+        messages.success(request, f"{conversations(len(before))} assigned to {name}{note}")
+        if left := len(keys) - len(before):
+            refused = f"{conversations(left)} skipped: {name} may not answer there"
+            messages.warning(request, refused)
 
     def ask(
         self,

@@ -217,12 +217,14 @@ class ThreadDetailAdmin(ScopedAdmin):
     def assign(self, request: HttpRequest, thread: Thread) -> HttpResponse:
         """Assign the thread to a person, or to nobody."""
         form = AssignForm(agents(request, [thread.chatbot_id]), request.POST)
-        if not form.is_valid():
-            messages.error(request, "Not assigned: this person may not answer here")
-            return HttpResponseRedirect(page_url(thread))
-        assignee, seen = form.cleaned_data["assignee"], request.POST.get("seen")
+        seen = request.POST.get("seen")
         try:
+            if not form.is_valid():
+                raise timeline.NotAnAgent
+            assignee = form.cleaned_data["assignee"]
             timeline.assign(thread.pk, assignee, by=person(request), seen=seen)
+        except timeline.NotAnAgent:
+            messages.error(request, "Not assigned: this person may not answer here")
         except timeline.AssignedMeanwhile as meanwhile:
             name = meanwhile.assignee.get_full_name() if meanwhile.assignee else "nobody"
             messages.warning(request, ASSIGNED.format(name=name))

@@ -104,6 +104,30 @@ def test_a_thread_is_assigned_only_to_people_who_may_answer_in_it(
     assert Thread.objects.get(assignee=sam) == thread
 
 
+def test_assigning_selected_threads_says_how_many_were_already_somebody_elses(
+    client: Client, chatbot: Chatbot, agent: User, sam: User
+) -> None:
+    people = (None, sam, agent, agent)
+    rows = [talk(chatbot, str(number), assignee=one) for number, one in enumerate(people)]
+    keys = [thread.pk for thread in rows]
+    given = {"action": "assign_selected", "_selected_action": keys, "assignee": sam.pk}
+    page = client.post(INBOX, given, follow=True).content.decode()
+    assert "4 conversations assigned to Sam, 2 of which had been assigned to somebody else" in page
+    assert set(Thread.objects.values_list("assignee", flat=True)) == {sam.pk}
+
+
+def test_a_colleague_who_has_left_stays_the_assignee_until_somebody_else_is_chosen(
+    client: Client, thread: Thread, sam: User
+) -> None:
+    assign(client, thread, sam)
+    sam.memberships.all().delete()
+    assert f'<option value="{sam.pk}" selected>Sam</option>' in text_of(client, at(thread))
+    assert "may not answer here" in assign(client, thread, sam, seen=sam)
+    assert Thread.objects.get(pk=thread.pk).assignee == sam
+    assign(client, thread, None, seen=sam)
+    assert Thread.objects.get(pk=thread.pk).assignee is None
+
+
 @pytest.mark.parametrize(
     ("value", "shown"),
     [("me", ["mine"]), ("nobody", ["new"]), ("sam", ["sam's"]), ("x", [])],

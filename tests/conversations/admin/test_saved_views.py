@@ -56,3 +56,33 @@ def test_a_view_is_shown_to_its_owner_or_to_the_members_of_its_account(
     assert SavedView.objects.filter(pk=ours.pk).exists()
     client.post(VIEWS, {"remove": ours.pk})
     assert set(links(client)) == {"mine"}
+
+
+def test_a_manager_can_delete_the_views_that_colleagues_saved_for_the_account(
+    client: Client,
+    chatbot: Chatbot,
+    sam: User,  # noqa: F811 - the fixture
+) -> None:
+    save(signed_in(sam), "sam's", "view=open", account=chatbot.account_id)
+    save(signed_in(sam), "private", "view=open")
+    page = client.get(INBOX).content.decode()
+    assert "Delete the view sam&#x27;s" in page
+    for view in SavedView.objects.all():
+        client.post(VIEWS, {"remove": view.pk})
+    assert set(links(signed_in(sam))) == {"private"}
+
+
+def test_a_person_can_save_a_limited_number_of_views(
+    client: Client,
+    chatbot: Chatbot,
+    sam: User,  # noqa: F811 - the fixture
+) -> None:
+    shared = {"owner": sam, "account": chatbot.account, "query": "view=open"}
+    SavedView.objects.bulk_create(SavedView(name=f"{n:03}", **shared) for n in range(200))
+    for n in range(51):
+        page = save(client, f"z{n}", "view=open")
+    assert "Not saved: you can save at most 50 views" in page.content.decode()
+    assert "View “z0” saved" in save(client, "z0", "view=mine").content.decode()
+    assert {f"z{n}" for n in range(50)} <= set(links(client)), "colleagues' views do not hide mine"
+    too_long = save(client, "z0", f"view=open&q={'x' * 3_000}").content.decode()
+    assert "Not saved: query:" in too_long
