@@ -18,6 +18,7 @@ from unfold.contrib.filters.admin import RangeDateTimeFilter
 from config.durations import ONE_DAY, ONE_HOUR
 
 ZONE = "timezone"  # name of the cookie
+ZONES = available_timezones()  # reads many files, so only once
 PRESETS = {
     "hour": "last hour",
     "today": "today",
@@ -55,7 +56,7 @@ def zone_of(request: HttpRequest) -> tzinfo:
     The script pages/times.js stores the zone's name in a cookie.
     """
     name = request.COOKIES.get(ZONE, "")
-    return ZoneInfo(name) if name in available_timezones() else UTC
+    return ZoneInfo(name) if name in ZONES else UTC
 
 
 def range_query(name: str, since: datetime, zone: tzinfo) -> str:
@@ -159,15 +160,18 @@ def end_of_range(
     last = "23:59:59.999999"
     if end == "to":
         hour = f"{hour or ''}{last[len(hour or '') :]}"
-    return parse(f"{day}T{hour or time.min}", zone)
+    return parse(f"{day}T{hour or time.min}", zone, fold=end == "to")
 
 
-def parse(text: str, zone: tzinfo) -> datetime:
-    """Parse a time in a time zone. Raises IncorrectLookupParameters."""
+def parse(text: str, zone: tzinfo, *, fold: bool) -> datetime:
+    """Parse a time in a time zone. Raises IncorrectLookupParameters.
+
+    `fold` selects the later of two times with the same name, when clocks are set back.
+    """
     try:
         found = parse_datetime(text)
         if found:
-            return found.replace(tzinfo=zone).astimezone(UTC)
+            return found.replace(tzinfo=zone, fold=fold).astimezone(UTC)
     except (ValueError, OverflowError):
         pass
     raise IncorrectLookupParameters(text)

@@ -9,7 +9,7 @@ const PRECISE = {
 
 // Filters read the times that a person types in this time zone.
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
-if (ZONE && !document.cookie.includes(`timezone=${ZONE}`)) {
+if (ZONE && !`${document.cookie};`.includes(`timezone=${ZONE};`)) {
   const secure = location.protocol === "https:" ? "; secure" : "";
   document.cookie = `timezone=${ZONE}; path=/admin/; max-age=31536000; samesite=lax${secure}`;
 }
