@@ -35,8 +35,8 @@ HANDOFF = (
     "time_zone",
 )
 STILL_OPEN = (
-    "Open invitations to this account still work, even if somebody who no longer manages it has "
-    'sent them or copied their links. <a href="{}">Check them</a>'
+    "Open invitations to {} still work, even if a former manager has sent them or copied their "
+    'links. <a class="underline" href="{}">Check them</a>'
 )
 
 
@@ -195,7 +195,7 @@ class AccountAdmin(AccountRows):
         )
         if formset.model is Membership and left and form.instance.invitations.valid().exists():
             address = reverse("admin:accounts_invitation_changelist")
-            messages.warning(request, format_html(STILL_OPEN, address))
+            messages.warning(request, format_html(STILL_OPEN, form.instance, address))
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Forbid deletion: it would also remove the chatbots, conversations and deliveries."""

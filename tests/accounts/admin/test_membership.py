@@ -87,5 +87,5 @@ def test_the_end_of_a_managers_rights_recalls_open_invitations(
     changes = {f"memberships-0-{name}": value for name, value in given.items()}
     answer = submit(client, page, **changes)
     assert answer.status_code == 302
-    shown = "Open invitations to this account still work" in client.get(answer["Location"]).text
+    shown = "still work, even if a former manager" in client.get(answer["Location"]).text
     assert shown is (warned and invited)
