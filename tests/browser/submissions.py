@@ -12,6 +12,7 @@ from accounts.models import Invitation, Mail, User
 from chatbots.models import Instruction
 from conversations.models import Thread
 from conversations.services import agent_message
+from tests.browser.conftest import send_button
 from tests.factories.accounts import AccountFactory, UserFactory
 from tests.factories.tenant import Tenant
 
@@ -82,7 +83,7 @@ def answer_after_a_colleague(page: Page, tenant: Tenant) -> None:
     page.goto(at("conversations_thread_change", key))
     page.locator("#reply-text").fill("Let me look")
     agent_message.answer(Thread.objects.get(pk=key).pk, agent=tenant.member, content="I looked")
-    page.locator("#reply button[type=submit]").click()
+    send_button(page).click()
     page.get_by_text("another agent answered").wait_for()
 
 

@@ -151,7 +151,7 @@ def test_the_hour_that_a_row_shows_finds_the_row(
 @pytest.mark.parametrize("width", [PHONE, DESK])
 def test_the_whole_row_opens_the_conversation(page: Page, thread: Thread, width: int) -> None:
     page.set_viewport_size({"width": width, "height": HEIGHT})
-    for cell in (".field-waits", ".field-chatbot"):
+    for cell in (".field-chatbot", ".field-last_words"):
         page.goto(f"{reverse('admin:conversations_thread_changelist')}?view=open")
         box = page.locator(f"#result_list {cell}").bounding_box()
         assert box

@@ -39,8 +39,8 @@ def test_the_public_documents_share_one_limit_for_each_address(settings: Any) ->
 
 def test_the_page_for_invitations_is_limited_for_each_address() -> None:
     ours = Client(REMOTE_ADDR="192.0.2.1")
-    statuses = [ours.get("/invitation?token=guess").status_code for _ in range(31)]
-    assert statuses == [404] * 30 + [429]
+    statuses = [ours.get("/invitation?token=guess").status_code for _ in range(61)]
+    assert statuses == [404] * 60 + [429]
     assert "Too many requests" in ours.get("/invitation").text
     assert Client(REMOTE_ADDR="192.0.2.2").get("/invitation").status_code == 404
 

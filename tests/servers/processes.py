@@ -60,7 +60,8 @@ class Process:
 
     def __init__(self, *, state_dir: Path | None = None, **environment: str) -> None:
         self.state_dir = state_dir or Path(tempfile.mkdtemp(prefix="chatbots-process-"))
-        self.log = self.state_dir / f"{type(self).__name__.lower()}.log"
+        # Several processes may use the folder, one after the other. Each has a log of its own.
+        self.log = self.state_dir / f"{type(self).__name__.lower()}-{secrets.token_hex(4)}.log"
         self.environment = os.environ | {
             "DJANGO_SETTINGS_MODULE": "tests.servers.settings",
             "TEST_DATABASE_NAME": str(connection.settings_dict["NAME"]),
