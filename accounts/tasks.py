@@ -3,17 +3,20 @@
 A deletion that runs out of time is resumed about a minute later.
 """
 
+import logging
 from datetime import datetime, timedelta
 from itertools import chain
 
 from celery import shared_task
 from django.conf import settings
 from django.contrib.sessions.models import Session
+from django.db import Error
 from django.utils import timezone
 
 from accounts import idempotency, mail_queue
 from accounts.models import Invitation
 from accounts.services import change
+from config.database.availability import unavailable
 from config.database.locks import delete_unlocked
 from config.runtime import periodic
 
@@ -22,14 +25,21 @@ FORGET_ANSWERS = "forget stored answers"
 PRUNE_MAILS = "prune mails"
 PRUNE_CHANGES = "prune the audit trail"
 
+logger = logging.getLogger(__name__)
+
 
 @shared_task
 def send_mail(mail_id: str, claim: str) -> None:
     """Send an email if its claim is still valid. If sending is off, release the claim."""
-    if settings.SENDING:
-        mail_queue.send(mail_id, claim)
-    else:  # the task was published before sending was turned off
-        mail_queue.release(mail_id, claim)
+    try:
+        if settings.SENDING:
+            mail_queue.send(mail_id, claim)
+        else:  # the task was published before sending was turned off
+            mail_queue.release(mail_id, claim)
+    except Error as error:  # the claim expires, and the email is claimed again
+        if not unavailable(error):
+            raise
+        logger.warning("email %s failed: %s", mail_id, error)
 
 
 @periodic.periodic(CLEAR_SESSIONS)
